@@ -1,0 +1,62 @@
+//! How a table definition becomes a source or a sink.
+
+use std::sync::Arc;
+
+use super::{DynamicTableSink, DynamicTableSource};
+use crate::error::{Error, Result};
+use crate::options::{OptionDef, SessionConfig, TableOptions};
+use crate::schema::TableSchema;
+
+/// What a factory knows of the table that is used.
+#[derive(Debug)]
+pub struct FactoryContext<'a> {
+    /// `catalog.database.table`, for messages.
+    pub table: &'a str,
+    /// All declared columns, the key and the watermark.
+    pub schema: &'a TableSchema,
+    /// Columns of PARTITIONED BY.
+    pub partition_keys: &'a [String],
+    /// The options, hints merged in and references resolved. The entry `connector` is marked as read.
+    pub options: &'a TableOptions,
+    /// The session's configuration.
+    pub config: &'a SessionConfig,
+}
+
+/// Makes sources and sinks of one connector.
+pub trait TableFactory: Sync {
+    /// Returns the value of option `connector`.
+    fn identifier(&self) -> &'static str;
+
+    /// Returns one sentence on what the connector is for.
+    fn doc(&self) -> &'static str;
+
+    /// Returns the options with fixed keys; they appear in errors, completion and the reference.
+    fn options(&self) -> &'static [&'static dyn OptionDef];
+
+    /// Returns the shapes of keys that are not fixed, for example `fields.#.kind`.
+    fn key_patterns(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Creates a source. Opens no connection: planning reads no data.
+    ///
+    /// # Errors
+    /// The options do not fit, or the connector cannot be read.
+    fn create_source(&self, _ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSource>> {
+        Err(Error::validation(format!(
+            "Connector '{}' can only be used as a sink. It cannot be used as a source.",
+            self.identifier()
+        )))
+    }
+
+    /// Creates a sink. Opens no connection: planning writes no data.
+    ///
+    /// # Errors
+    /// The options do not fit, or the connector cannot be written.
+    fn create_sink(&self, _ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSink>> {
+        Err(Error::validation(format!(
+            "Connector '{}' can only be used as a source. It cannot be used as a sink.",
+            self.identifier()
+        )))
+    }
+}

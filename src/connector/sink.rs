@@ -1,0 +1,89 @@
+//! Writing in two phases: writers prepare what a checkpoint covers, the committer makes it visible once the checkpoint is durable.
+
+use std::fmt;
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use crate::changelog::{ChangelogBatch, ChangelogMode};
+use crate::error::Result;
+
+/// The number of a checkpoint within a job. A batch job has one, at its end.
+pub type CheckpointId = u64;
+
+/// Which of the user's streams a line belongs to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OutputStream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// Where connectors put lines for the user to see. The shell owns the terminal and prints them above its prompt.
+pub trait OutputPort: Send + Sync + fmt::Debug {
+    /// Prints whole lines; the text ends with a line break.
+    fn print(&self, stream: OutputStream, lines: &str);
+}
+
+/// What a writer knows of the job it belongs to.
+#[derive(Debug, Clone)]
+pub struct WriterContext {
+    /// Number of this writer, from 0.
+    pub writer: usize,
+    /// How many writers the sink has.
+    pub writer_count: usize,
+    /// Where lines for the user go.
+    pub output: Arc<dyn OutputPort>,
+    /// Whether what is there is to be replaced (INSERT OVERWRITE).
+    pub overwrite: bool,
+}
+
+/// Something a writer has prepared and a committer makes visible. It survives restarts inside a checkpoint.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Committable(pub Vec<u8>);
+
+/// A table that can be written.
+#[async_trait]
+pub trait DynamicTableSink: Send + Sync + fmt::Debug {
+    /// Returns a short text for EXPLAIN; never holds secrets.
+    fn summary(&self) -> String;
+
+    /// Returns which of the requested kinds the sink takes. The planner reports what is left over.
+    fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode;
+
+    /// Returns whether INSERT OVERWRITE can replace what is there.
+    fn supports_overwrite(&self) -> bool {
+        false
+    }
+
+    /// Opens a writer.
+    ///
+    /// # Errors
+    /// The place cannot be written.
+    async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>>;
+
+    /// Opens the committer, of which a sink has one.
+    ///
+    /// # Errors
+    /// The place cannot be written.
+    async fn open_committer(&self, ctx: WriterContext) -> Result<Box<dyn Committer>>;
+}
+
+/// Takes rows.
+#[async_trait]
+pub trait SinkWriter: Send {
+    /// Writes a batch: the persisted columns of the table, in order.
+    async fn write(&mut self, batch: ChangelogBatch) -> Result<()>;
+
+    /// Finishes what was written since the last call, so that it can be committed. What was not prepared is dropped with the
+    /// writer.
+    async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>>;
+}
+
+/// Makes prepared work visible.
+#[async_trait]
+pub trait Committer: Send {
+    /// Commits what belongs to a checkpoint. Idempotent: repeated after a crash, with the same arguments.
+    async fn commit(&mut self, checkpoint: CheckpointId, committables: &[Committable]) -> Result<()>;
+}

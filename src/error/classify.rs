@@ -1,0 +1,101 @@
+//! Foreign errors become ours: which kind they are, and our own error found again inside DataFusion's wrapping.
+
+use arrow::error::ArrowError;
+use datafusion::error::DataFusionError;
+
+use super::{Error, ErrorKind, FlinkClass};
+
+impl From<DataFusionError> for Error {
+    fn from(error: DataFusionError) -> Error {
+        match error {
+            DataFusionError::External(inner) => match inner.downcast::<Error>() {
+                Ok(own) => *own,
+                Err(inner) => match inner.downcast::<DataFusionError>() {
+                    Ok(nested) => Error::from(*nested),
+                    Err(inner) => Error::internal(inner.to_string()).caused_by(inner),
+                },
+            },
+            DataFusionError::Context(_, inner) | DataFusionError::Diagnostic(_, inner) => Error::from(*inner),
+            DataFusionError::Shared(inner) => shared(&inner),
+            DataFusionError::ArrowError(inner, _) => Error::from(*inner),
+            DataFusionError::IoError(inner) => Error::from(inner),
+            DataFusionError::ResourcesExhausted(message) => Error::new(ErrorKind::Unavailable, message)
+                .hint("The query needs more memory than it may use."),
+            DataFusionError::NotImplemented(message) => Error::unsupported(message).class(FlinkClass::TABLE),
+            other => Error::internal(other.strip_backtrace()).caused_by(other),
+        }
+    }
+}
+
+/// Looks for our own error below an error that several consumers share and that therefore cannot be taken apart.
+fn shared(error: &DataFusionError) -> Error {
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    while let Some(error) = cause {
+        if let Some(own) = error.downcast_ref::<Error>() {
+            return own.duplicate();
+        }
+        if let Some(DataFusionError::External(inner)) = error.downcast_ref::<DataFusionError>()
+            && let Some(own) = inner.downcast_ref::<Error>()
+        {
+            return own.duplicate();
+        }
+        if let Some(ArrowError::ExternalError(inner)) = error.downcast_ref::<ArrowError>()
+            && let Some(own) = inner.downcast_ref::<Error>()
+        {
+            return own.duplicate();
+        }
+        cause = error.source();
+    }
+    Error::internal(error.strip_backtrace())
+}
+
+impl Error {
+    /// Copies all but the cause, which only the original can own.
+    fn duplicate(&self) -> Error {
+        let mut copy = Error::new(self.kind(), self.message()).class(self.flink_class());
+        copy.0.span = self.span();
+        copy.0.hint = self.hint_text().map(str::to_owned);
+        copy
+    }
+}
+
+impl From<ArrowError> for Error {
+    fn from(error: ArrowError) -> Error {
+        match error {
+            ArrowError::ExternalError(inner) => match inner.downcast::<Error>() {
+                Ok(own) => *own,
+                Err(inner) => match inner.downcast::<DataFusionError>() {
+                    Ok(nested) => Error::from(*nested),
+                    Err(inner) => Error::internal(inner.to_string()).caused_by(inner),
+                },
+            },
+            ArrowError::DivideByZero => {
+                Error::data("/ by zero").class(FlinkClass::ARITHMETIC)
+            }
+            ArrowError::ArithmeticOverflow(message) => Error::data(message).class(FlinkClass::ARITHMETIC),
+            ArrowError::CastError(message) | ArrowError::ParseError(message) | ArrowError::ComputeError(message) => {
+                Error::data(message)
+            }
+            ArrowError::IoError(message, inner) => Error::new(ErrorKind::Unavailable, message).caused_by(inner),
+            other => Error::internal(other.to_string()).caused_by(other),
+        }
+    }
+}
+
+impl From<Error> for DataFusionError {
+    fn from(error: Error) -> DataFusionError {
+        DataFusionError::External(Box::new(error))
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Error {
+        let (kind, class) = match error.kind() {
+            std::io::ErrorKind::NotFound => (ErrorKind::NotFound, FlinkClass::FILE_NOT_FOUND),
+            std::io::ErrorKind::PermissionDenied => (ErrorKind::Rejected, FlinkClass::IO),
+            std::io::ErrorKind::Interrupted => (ErrorKind::Interrupted, FlinkClass::INTERRUPTED),
+            _ => (ErrorKind::Unavailable, FlinkClass::IO),
+        };
+        Error::new(kind, error.to_string()).class(class).caused_by(error)
+    }
+}

@@ -1,0 +1,116 @@
+//! Which option names hold secrets, and where their values stand in a text, so that no excerpt shows one.
+
+use super::Span;
+
+/// What a secret looks like wherever it is printed.
+pub const REDACTED: &str = "******";
+
+/// Parts of a key that make its value a secret: Flink's list, and the spellings that its connectors use.
+const SENSITIVE_PARTS: &[&str] = &[
+    "password",
+    "secret",
+    "fs.azure.account.key",
+    "apikey",
+    "api-key",
+    "api.key",
+    "auth-params",
+    "service-key",
+    "token",
+    "basic-auth",
+    "jaas.config",
+    "http-headers",
+    "access-key",
+    "access.key",
+    "credential",
+    "passphrase",
+    "private-key",
+];
+
+/// Returns whether the value of an option must never be printed.
+pub fn is_sensitive_key(key: &str) -> bool {
+    let key = key.to_ascii_lowercase();
+    SENSITIVE_PARTS.iter().any(|part| key.contains(part))
+}
+
+/// Returns the value, or stars where its key says that it is a secret.
+pub fn redact_value<'a>(key: &str, value: &'a str) -> &'a str {
+    if is_sensitive_key(key) { REDACTED } else { value }
+}
+
+/// Finds the values of secrets in SQL text: in `'key' = 'value'` and in `SET key = value`, quotes left out.
+pub(super) fn secret_spans(text: &str) -> Vec<Span> {
+    let bytes = text.as_bytes();
+    let mut spans = Vec::new();
+    let mut key: Option<Span> = None;
+    let mut after_equals = false;
+    let mut at = 0;
+    while at < bytes.len() {
+        let token = match bytes[at] {
+            b'\'' => {
+                let (inner, end) = string_literal(bytes, at);
+                at = end;
+                inner
+            }
+            byte if byte.is_ascii_alphanumeric() || byte >= 0x80 || b"_.-$".contains(&byte) => {
+                let start = at;
+                while at < bytes.len() && !bytes[at].is_ascii_whitespace() && !b"'=,();".contains(&bytes[at]) {
+                    at += 1;
+                }
+                Span::new(start, at)
+            }
+            b'=' => {
+                after_equals = key.is_some();
+                at += 1;
+                continue;
+            }
+            byte => {
+                if !byte.is_ascii_whitespace() {
+                    (key, after_equals) = (None, false);
+                }
+                at += 1;
+                continue;
+            }
+        };
+        match key {
+            Some(key) if after_equals && is_sensitive_key(&text[key.start..key.end]) => spans.push(token),
+            _ => {}
+        }
+        (key, after_equals) = if after_equals { (None, false) } else { (Some(token), false) };
+    }
+    spans
+}
+
+/// Returns what stands between the quotes of the literal at `start`, and the offset behind it. A doubled quote is part of it,
+/// and an unfinished literal reaches to the end of the text.
+fn string_literal(bytes: &[u8], start: usize) -> (Span, usize) {
+    let mut at = start + 1;
+    while at < bytes.len() {
+        if bytes[at] == b'\'' {
+            if bytes.get(at + 1) != Some(&b'\'') {
+                return (Span::new(start + 1, at), at + 1);
+            }
+            at += 1;
+        }
+        at += 1;
+    }
+    (Span::new((start + 1).min(bytes.len()), bytes.len()), bytes.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_of_secret_keys_are_found_in_options_and_in_set() {
+        let text = "CREATE TABLE t (a INT) WITH ('user' = 'u', 'password' = 'it''s', 'x.token'='t');\nSET my.secret = s3;";
+        let found: Vec<&str> = secret_spans(text).iter().map(|span| &text[span.start..span.end]).collect();
+        assert_eq!(found, ["it''s", "t", "s3"]);
+    }
+
+    #[test]
+    fn an_unfinished_secret_is_found_up_to_the_end() {
+        let text = "SET 'password' = 'abc\ndef";
+        let found: Vec<&str> = secret_spans(text).iter().map(|span| &text[span.start..span.end]).collect();
+        assert_eq!(found, ["abc\ndef"]);
+    }
+}
