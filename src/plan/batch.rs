@@ -1,0 +1,96 @@
+//! Bounded queries: DataFusion's physical plan, and its rows as a stream.
+
+use std::sync::Arc;
+
+use arrow::array::RecordBatch;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::datasource::source_as_provider;
+use datafusion::execution::TaskContext;
+use datafusion::execution::session_state::SessionStateBuilder;
+use datafusion::logical_expr::{LogicalPlan, TableScan};
+use datafusion::physical_plan::{ExecutionPlan, execute_stream};
+use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
+use datafusion::prelude::SessionConfig;
+use futures::StreamExt;
+use futures::stream::BoxStream;
+
+use super::optimise::optimise_batch;
+use super::provider::SourceTable;
+use crate::connector::Boundedness;
+use crate::error::{Error, Result};
+
+/// Rows per batch.
+const BATCH_ROWS: usize = 8192;
+
+/// Inputs below this many bytes are not worth several partitions, and one keeps the order of the rows.
+const PARALLEL_BYTES_MIN: u64 = 16 << 20;
+
+/// A bounded query, ready to run.
+pub(crate) struct BatchQuery {
+    physical: Arc<dyn ExecutionPlan>,
+    task: Arc<TaskContext>,
+}
+
+impl BatchQuery {
+    /// Plans a query.
+    ///
+    /// # Errors
+    /// A table is unbounded, or DataFusion cannot plan it.
+    pub(crate) async fn plan(plan: LogicalPlan) -> Result<BatchQuery> {
+        let sources = source_tables(&plan)?;
+        if let Some(unbounded) = sources.iter().find(|table| table.source.boundedness() == Boundedness::Unbounded) {
+            return Err(Error::validation(format!(
+                "Querying an unbounded table '{}' in batch mode is not allowed. The table source is unbounded.",
+                unbounded.name
+            ))
+            .hint("SET 'execution.runtime-mode' = 'streaming', or make the table bounded."));
+        }
+        let plan = optimise_batch(plan)?;
+        let bytes: u64 = sources.iter().filter_map(|table| table.source.estimated_bytes()).sum();
+        let partitions = if bytes >= PARALLEL_BYTES_MIN && reorders(&plan)? {
+            std::thread::available_parallelism().map_or(1, usize::from)
+        } else {
+            1
+        };
+        let config = SessionConfig::new().with_target_partitions(partitions).with_batch_size(BATCH_ROWS);
+        let state = SessionStateBuilder::new().with_config(config).build();
+        let physical = DefaultPhysicalPlanner::default().create_physical_plan(&plan, &state).await?;
+        Ok(BatchQuery { physical, task: state.task_ctx() })
+    }
+
+    /// Starts the query. Dropping the stream cancels it.
+    pub(crate) fn execute(self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
+        let stream = execute_stream(self.physical, self.task)?;
+        Ok(stream.map(|batch| batch.map_err(Error::from)).boxed())
+    }
+}
+
+/// Returns the sources below a plan.
+pub(super) fn source_tables(plan: &LogicalPlan) -> Result<Vec<SourceTable>> {
+    let mut tables = Vec::new();
+    plan.apply_with_subqueries(|node| {
+        if let LogicalPlan::TableScan(scan) = node
+            && let Some(table) = source_table(scan)
+        {
+            tables.push(table);
+        }
+        Ok(TreeNodeRecursion::Continue)
+    })?;
+    Ok(tables)
+}
+
+/// Returns the source of a scan.
+pub(super) fn source_table(scan: &TableScan) -> Option<SourceTable> {
+    let provider = source_as_provider(&scan.source).ok()?;
+    provider.as_any().downcast_ref::<SourceTable>().cloned()
+}
+
+/// Returns whether the plan loses the order of its input anyway, so that several partitions change nothing a user sees.
+fn reorders(plan: &LogicalPlan) -> Result<bool> {
+    Ok(plan.exists(|node| {
+        Ok(matches!(
+            node,
+            LogicalPlan::Aggregate(_) | LogicalPlan::Join(_) | LogicalPlan::Sort(_) | LogicalPlan::Distinct(_)
+        ))
+    })?)
+}

@@ -1,0 +1,396 @@
+//! GROUP BY: which expressions are groups, which calls are aggregates, and what may stand beside them.
+//!
+//! The input of an aggregation is a projection of the groups and of the aggregates' arguments; above it stands a projection
+//! that finishes the aggregates (AVG is a sum and a count) and computes the rest of the select list.
+
+use std::mem::{Discriminant, discriminant};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use datafusion::common::Column;
+use datafusion::logical_expr::expr::AggregateFunction;
+use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projection};
+use sqlparser::ast;
+
+use super::select::BoundSelect;
+use super::{Binder, BoundExpr, Relation, Scope, ScopeColumn};
+use crate::error::{Error, FlinkClass, Result};
+use crate::function::{self, Argument};
+
+/// The groups of the SELECT that is being bound, and the aggregates found so far.
+#[derive(Debug, Clone)]
+pub(crate) struct Grouping {
+    /// What names mean below the aggregation.
+    input: Scope,
+    /// Each group: its expression over the input, and the column that carries it above.
+    groups: Vec<(Expr, BoundExpr)>,
+    /// Kinds of syntax that a group has; anything else cannot be one.
+    kinds: Vec<Discriminant<ast::Expr>>,
+    /// The aggregates: the call over the input, and the column that carries its raw result.
+    aggregates: Vec<(AggregateFunction, Column)>,
+}
+
+/// GROUP BY as a list of expressions and, where there are several, the sets of their positions.
+#[derive(Debug, Default)]
+pub(super) struct GroupClause<'e> {
+    expressions: Vec<&'e ast::Expr>,
+    sets: Option<Vec<Vec<usize>>>,
+}
+
+impl Binder<'_> {
+    /// Returns the groups, and whether the SELECT is an aggregation at all.
+    pub(super) fn group_expressions<'e>(
+        &self,
+        select: &'e ast::Select,
+        order_by: &'e [ast::OrderByExpr],
+    ) -> Result<(GroupClause<'e>, bool)> {
+        let clause = match &select.group_by {
+            ast::GroupByExpr::All(_) => return Err(self.unsupported(select, "GROUP BY ALL")),
+            ast::GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty() => {
+                return Err(self.unsupported(select, "this form of GROUP BY"));
+            }
+            ast::GroupByExpr::Expressions(expressions, _) => GroupClause::of(expressions),
+        };
+        let in_list = select.projection.iter().any(|item| match item {
+            ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => self.holds_aggregate(expr),
+            _ => false,
+        });
+        let is_grouped = !clause.expressions.is_empty()
+            || clause.sets.is_some()
+            || in_list
+            || select.having.is_some()
+            || order_by.iter().any(|order| self.holds_aggregate(&order.expr));
+        Ok((clause, is_grouped))
+    }
+
+    /// Returns whether an expression holds an aggregate call of its own query.
+    pub(super) fn holds_aggregate(&self, node: &ast::Expr) -> bool {
+        let mut search = AggregateSearch { depth: 0 };
+        ast::Visit::visit(node, &mut search).is_break()
+    }
+
+    /// Binds a SELECT with groups or aggregates.
+    pub(super) fn bind_grouped_select(
+        &mut self,
+        select: &ast::Select,
+        relation: Relation,
+        clause: &GroupClause<'_>,
+        order_by: &[ast::OrderByExpr],
+        distinct: bool,
+    ) -> Result<BoundSelect> {
+        let nullable = clause.sets.is_some();
+        let mut groups = Vec::with_capacity(clause.expressions.len());
+        let mut kinds = Vec::new();
+        for node in &clause.expressions {
+            let node = self.group_source(node, select, &relation.scope);
+            if self.holds_aggregate(node) {
+                return Err(self.invalid(node, "Aggregate expression is illegal in GROUP BY clause"));
+            }
+            let bound = self.bind_expr(node, &relation.scope)?;
+            let column = self.unique_column("group");
+            let data_type = bound.data_type.clone();
+            let data_type = if nullable { data_type.with_nullable(true) } else { data_type };
+            groups.push((bound.expr, BoundExpr::new(Expr::Column(column), data_type)));
+            kinds.push(kind_of(node));
+        }
+        self.grouping = Some(Grouping { input: relation.scope.clone(), groups, kinds, aggregates: Vec::new() });
+        let items = self.bind_items(&select.projection, &relation.scope)?;
+        let having = match &select.having {
+            Some(node) => Some((node, self.bind_expr(node, &relation.scope)?)),
+            None => None,
+        };
+        // Aggregates that only ORDER BY has must be known before the plan is built; the sort binds them again by equality.
+        for order in order_by {
+            if self.holds_aggregate(&order.expr) {
+                self.bind_expr(&order.expr, &relation.scope)?;
+            }
+        }
+        let grouping = self.grouping.take().ok_or_else(|| Error::internal("the groups of a SELECT were lost"))?;
+        let mut plan = self.aggregate_plan(relation.plan, &grouping, clause)?;
+        if let Some((node, condition)) = having {
+            plan = self.having(plan, node, condition)?;
+        }
+        Ok(BoundSelect { input: plan, scope: relation.scope, items, distinct, grouping: Some(grouping) })
+    }
+
+    /// Returns what a group stands for: a number or an alias means an item of the list (Flink refuses both).
+    fn group_source<'e>(&self, node: &'e ast::Expr, select: &'e ast::Select, scope: &Scope) -> &'e ast::Expr {
+        // Flink differs: it takes neither ordinals nor aliases in GROUP BY; where they are the only reading, we do.
+        let item = |position: usize| match select.projection.get(position) {
+            Some(ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) => Some(expr),
+            _ => None,
+        };
+        let source = match node {
+            ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Number(digits, _), .. }) => {
+                digits.parse::<usize>().ok().and_then(|ordinal| item(ordinal.wrapping_sub(1)))
+            }
+            ast::Expr::Identifier(ident)
+                if matches!(scope.resolve(std::slice::from_ref(&ident.value)), super::scope::Resolution::NotFound) =>
+            {
+                select.projection.iter().find_map(|item| match item {
+                    ast::SelectItem::ExprWithAlias { expr, alias } if alias.value == ident.value => Some(expr),
+                    _ => None,
+                })
+            }
+            _ => None,
+        };
+        source.unwrap_or(node)
+    }
+
+    /// Returns the group's column if the expression is one of the groups.
+    pub(super) fn bind_grouped(&mut self, node: &ast::Expr) -> Result<Option<BoundExpr>> {
+        let Some(grouping) = &self.grouping else { return Ok(None) };
+        if !grouping.kinds.contains(&kind_of(node)) {
+            return Ok(None);
+        }
+        // A group's expression means what it means below the aggregation, so it is bound there and compared.
+        let Some(grouping) = self.grouping.take() else { return Ok(None) };
+        let bound = self.bind_expr(node, &grouping.input);
+        let found = bound.ok().and_then(|bound| {
+            grouping.groups.iter().find(|(expr, _)| *expr == bound.expr).map(|(_, column)| column.clone())
+        });
+        self.grouping = Some(grouping);
+        Ok(found)
+    }
+
+    /// Returns, inside an aggregation, the group that a column is; `Some(None)` if it is none.
+    pub(super) fn grouped_column(&self, column: &ScopeColumn) -> Option<Option<BoundExpr>> {
+        let grouping = self.grouping.as_ref()?;
+        let expr = Expr::Column(column.column.clone());
+        Some(grouping.groups.iter().find(|(group, _)| *group == expr).map(|(_, column)| column.clone()))
+    }
+
+    /// Binds an aggregate call: registers it and stands for its result.
+    pub(super) fn bind_aggregate_call(
+        &mut self,
+        node: &ast::Expr,
+        name: &str,
+        call: &ast::Function,
+        _scope: &Scope,
+    ) -> Result<BoundExpr> {
+        let Some(grouping) = self.grouping.take() else {
+            return Err(self.invalid(node, "Aggregate expressions cannot be nested"));
+        };
+        let bound = self.bind_aggregate_parts(node, name, call, &grouping.input);
+        self.grouping = Some(grouping);
+        let (aggregate, finish, data_type) = bound?;
+        let column = self.unique_column(name);
+        let Some(grouping) = &mut self.grouping else { return Err(Error::internal("the groups of a SELECT were lost")) };
+        let known = grouping.aggregates.iter().find(|(known, _)| *known == aggregate).map(|(_, column)| column.clone());
+        let column = known.unwrap_or_else(|| {
+            grouping.aggregates.push((aggregate, column.clone()));
+            column
+        });
+        Ok(BoundExpr::new(finish(Expr::Column(column)), data_type))
+    }
+
+    /// Binds arguments, DISTINCT and FILTER of an aggregate over the aggregation's input.
+    fn bind_aggregate_parts(
+        &mut self,
+        node: &ast::Expr,
+        name: &str,
+        call: &ast::Function,
+        input: &Scope,
+    ) -> Result<(AggregateFunction, impl Fn(Expr) -> Expr + use<>, crate::schema::DataType)> {
+        let ast::FunctionArguments::List(list) = &call.args else {
+            return Err(self.unsupported(node, &format!("{name} without brackets")));
+        };
+        if !call.within_group.is_empty() || !list.clauses.is_empty() || call.null_treatment.is_some() {
+            return Err(self.unsupported(node, &format!("this form of {name}")));
+        }
+        let distinct = matches!(list.duplicate_treatment, Some(ast::DuplicateTreatment::Distinct));
+        let mut arguments = Vec::with_capacity(list.args.len());
+        for argument in &list.args {
+            match argument {
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard) => {}
+                ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(argument)) => {
+                    arguments.push(self.bind_expr(argument, input)?);
+                }
+                _ => return Err(self.unsupported(node, "a named argument")),
+            }
+        }
+        let described: Vec<Argument<'_>> = arguments
+            .iter()
+            .map(|argument| Argument { data_type: &argument.data_type, literal: None })
+            .collect();
+        let bound = function::aggregate(name, &described, distinct).map_err(|error| error.at(self.span(node)))?;
+        let filter = match &call.filter {
+            Some(condition) => {
+                let bound = self.bind_expr(condition, input)?;
+                Some(Box::new(self.condition(condition, bound, "FILTER expression must be a condition")?.expr))
+            }
+            None => None,
+        };
+        let mut cast: Vec<Expr> = arguments
+            .into_iter()
+            .zip(&bound.arguments)
+            .map(|(argument, target)| self.cast_to(argument, target).expr)
+            .collect();
+        if cast.is_empty() {
+            cast.push(datafusion::logical_expr::lit(1_i64));
+        }
+        let call = AggregateFunction::new_udf(bound.accumulator, cast, distinct, filter, Vec::new(), None);
+        let finish = bound.finish;
+        // A group of no rows exists only where there are no groups at all; only COUNT is never NULL there.
+        Ok((call, finish, bound.result))
+    }
+
+    /// Builds the projection and the aggregation.
+    fn aggregate_plan(&mut self, input: LogicalPlan, grouping: &Grouping, clause: &GroupClause<'_>) -> Result<LogicalPlan> {
+        let mut projected = Vec::new();
+        let mut group_columns = Vec::with_capacity(grouping.groups.len());
+        for (expr, column) in &grouping.groups {
+            let Expr::Column(column) = &column.expr else { continue };
+            projected.push(expr.clone().alias(column.name()));
+            group_columns.push(Expr::Column(column.clone()));
+        }
+        let mut calls = Vec::with_capacity(grouping.aggregates.len());
+        for (aggregate, column) in &grouping.aggregates {
+            let mut aggregate = aggregate.clone();
+            let arguments = aggregate.params.args.iter_mut().chain(aggregate.params.filter.as_deref_mut());
+            for argument in arguments {
+                if matches!(argument, Expr::Literal(..)) {
+                    continue;
+                }
+                let unique = self.unique_column("argument");
+                let expr = std::mem::replace(argument, Expr::Column(unique.clone()));
+                projected.push(expr.alias(unique.name()));
+            }
+            calls.push(Expr::AggregateFunction(aggregate).alias(column.name()));
+        }
+        let input = LogicalPlan::Projection(Projection::try_new(projected, Arc::new(input))?);
+        let groups = match &clause.sets {
+            None => group_columns,
+            Some(sets) => {
+                let sets = sets.iter().map(|set| set.iter().map(|at| group_columns[*at].clone()).collect()).collect();
+                vec![Expr::GroupingSet(GroupingSet::GroupingSets(sets))]
+            }
+        };
+        Ok(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(input), groups, calls)?))
+    }
+
+    /// Binds something that stands above an aggregation whose plan exists already (ORDER BY).
+    pub(super) fn with_grouping<T>(
+        &mut self,
+        grouping: Option<Grouping>,
+        bind: impl FnOnce(&mut Self) -> Result<T>,
+    ) -> Result<T> {
+        let before = std::mem::replace(&mut self.grouping, grouping.clone());
+        let bound = bind(self);
+        let after = std::mem::replace(&mut self.grouping, before);
+        match (grouping, after) {
+            (Some(before), Some(after)) if before.aggregates.len() != after.aggregates.len() => {
+                Err(Error::internal("an aggregate was found after its plan was built").class(FlinkClass::TABLE))
+            }
+            _ => bound,
+        }
+    }
+}
+
+impl<'e> GroupClause<'e> {
+    /// Reads GROUP BY; ROLLUP, CUBE and GROUPING SETS become sets.
+    fn of(expressions: &'e [ast::Expr]) -> GroupClause<'e> {
+        let mut clause = GroupClause::default();
+        // Several grouping sets beside each other multiply: the standard says so.
+        let mut product: Option<Vec<Vec<usize>>> = None;
+        for expression in expressions {
+            let sets: Vec<Vec<&'e ast::Expr>> = match expression {
+                ast::Expr::Rollup(parts) => {
+                    (0..=parts.len()).rev().map(|length| parts[..length].iter().flatten().collect()).collect()
+                }
+                ast::Expr::Cube(parts) => (0..1_usize << parts.len().min(16))
+                    .rev()
+                    .map(|mask| {
+                        let chosen = parts.iter().enumerate().filter(|(at, _)| mask >> (parts.len() - 1 - at) & 1 == 1);
+                        chosen.flat_map(|(_, part)| part).collect()
+                    })
+                    .collect(),
+                ast::Expr::GroupingSets(sets) => sets.iter().map(|set| set.iter().collect()).collect(),
+                ast::Expr::Tuple(parts) => {
+                    parts.iter().for_each(|part| {
+                        clause.position(part);
+                    });
+                    continue;
+                }
+                plain => {
+                    clause.position(plain);
+                    continue;
+                }
+            };
+            let sets: Vec<Vec<usize>> =
+                sets.into_iter().map(|set| set.into_iter().map(|expr| clause.position(expr)).collect()).collect();
+            product = Some(match product {
+                None => sets,
+                Some(before) => before
+                    .iter()
+                    .flat_map(|left| sets.iter().map(move |right| left.iter().chain(right).copied().collect()))
+                    .collect(),
+            });
+        }
+        if let Some(mut sets) = product {
+            // Plain expressions beside the sets belong to every one of them.
+            let plain: Vec<usize> = expressions
+                .iter()
+                .filter(|e| !matches!(e, ast::Expr::Rollup(_) | ast::Expr::Cube(_) | ast::Expr::GroupingSets(_)))
+                .map(|expr| clause.position(expr))
+                .collect();
+            for set in &mut sets {
+                let missing: Vec<usize> = plain.iter().filter(|at| !set.contains(at)).copied().collect();
+                set.splice(0..0, missing);
+            }
+            clause.sets = Some(sets);
+        }
+        clause
+    }
+
+    /// Returns the position of an expression, adding it where it is new.
+    fn position(&mut self, expression: &'e ast::Expr) -> usize {
+        let expression = match expression {
+            ast::Expr::Nested(inner) => inner,
+            other => other,
+        };
+        self.expressions.iter().position(|known| *known == expression).unwrap_or_else(|| {
+            self.expressions.push(expression);
+            self.expressions.len() - 1
+        })
+    }
+}
+
+/// Returns the kind of syntax; a qualified and an unqualified name are the same kind.
+fn kind_of(node: &ast::Expr) -> Discriminant<ast::Expr> {
+    match node {
+        ast::Expr::CompoundIdentifier(_) => discriminant(&ast::Expr::Identifier(ast::Ident::new(""))),
+        ast::Expr::Nested(inner) => kind_of(inner),
+        other => discriminant(other),
+    }
+}
+
+/// Looks for an aggregate call outside of subqueries.
+struct AggregateSearch {
+    depth: usize,
+}
+
+impl ast::Visitor for AggregateSearch {
+    type Break = ();
+
+    fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
+        match expr {
+            ast::Expr::Function(call)
+                if self.depth == 0 && call.over.is_none() && function::is_aggregate(&call.name.to_string()) =>
+            {
+                ControlFlow::Break(())
+            }
+            _ => ControlFlow::Continue(()),
+        }
+    }
+}

@@ -1,0 +1,197 @@
+//! Conditions: comparisons, IS, IN, BETWEEN, LIKE, AND and OR.
+
+use datafusion::logical_expr::{Expr, Operator, binary_expr, lit};
+use sqlparser::ast;
+
+use super::{Binder, BoundExpr, Scope};
+use crate::error::{Error, FlinkClass, Result};
+use crate::function::{self, ComparisonOp};
+use crate::schema::TypeRoot;
+use crate::sql::encoding;
+
+impl Binder<'_> {
+    /// Binds a predicate with a syntax of its own.
+    pub(super) fn bind_predicate(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
+        match node {
+            ast::Expr::IsNull(operand) => self.bind_test(operand, scope, |expr| Expr::IsNull(expr), false),
+            ast::Expr::IsNotNull(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotNull(expr), false),
+            ast::Expr::IsTrue(operand) => self.bind_test(operand, scope, |expr| Expr::IsTrue(expr), true),
+            ast::Expr::IsNotTrue(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotTrue(expr), true),
+            ast::Expr::IsFalse(operand) => self.bind_test(operand, scope, |expr| Expr::IsFalse(expr), true),
+            ast::Expr::IsNotFalse(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotFalse(expr), true),
+            ast::Expr::IsUnknown(operand) => self.bind_test(operand, scope, |expr| Expr::IsUnknown(expr), true),
+            ast::Expr::IsNotUnknown(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotUnknown(expr), true),
+            ast::Expr::IsDistinctFrom(left, right) => {
+                let (left, right) = (self.bind_expr(left, scope)?, self.bind_expr(right, scope)?);
+                self.compare_with(node, left, ComparisonOp::IsDistinctFrom, right)
+            }
+            ast::Expr::IsNotDistinctFrom(left, right) => {
+                let (left, right) = (self.bind_expr(left, scope)?, self.bind_expr(right, scope)?);
+                self.compare_with(node, left, ComparisonOp::IsNotDistinctFrom, right)
+            }
+            ast::Expr::InList { expr, list, negated } => self.bind_in_list(node, expr, list, *negated, scope),
+            ast::Expr::Between { expr, negated, low, high } => {
+                self.bind_between(node, expr, low, high, *negated, scope)
+            }
+            ast::Expr::Like { negated, expr, pattern, escape_char, .. } => {
+                self.bind_like(node, expr, pattern, escape_char.as_ref(), *negated, scope)
+            }
+            other => Err(self.unsupported(other, "this predicate")),
+        }
+    }
+
+    /// Binds `x IS …`: never NULL.
+    fn bind_test(
+        &mut self,
+        operand: &ast::Expr,
+        scope: &Scope,
+        test: fn(Box<Expr>) -> Expr,
+        boolean: bool,
+    ) -> Result<BoundExpr> {
+        let mut bound = self.bind_expr(operand, scope)?;
+        if boolean {
+            bound = self.condition(operand, bound, "IS TRUE, IS FALSE and IS UNKNOWN need a boolean")?;
+        }
+        Ok(BoundExpr::new(test(Box::new(bound.expr)), TypeRoot::Boolean.not_null()))
+    }
+
+    /// Binds AND and OR.
+    pub(super) fn logical(
+        &mut self,
+        node: &ast::Expr,
+        left: BoundExpr,
+        op: &ast::BinaryOperator,
+        right: BoundExpr,
+    ) -> Result<BoundExpr> {
+        let is_condition =
+            |bound: &BoundExpr| matches!(bound.data_type.root, TypeRoot::Boolean | TypeRoot::Null);
+        let (operator, symbol) = if *op == ast::BinaryOperator::And { (Operator::And, "AND") } else { (Operator::Or, "OR") };
+        if !is_condition(&left) || !is_condition(&right) {
+            let (left, right) = (function::error_type(&left.data_type), function::error_type(&right.data_type));
+            return Err(self.invalid(
+                node,
+                format!("Cannot apply '{symbol}' to arguments of type '<{left}> {symbol} <{right}>'. Supported form(s): '<BOOLEAN> {symbol} <BOOLEAN>'"),
+            ));
+        }
+        let nullable = left.data_type.nullable || right.data_type.nullable;
+        let boolean = TypeRoot::Boolean.nullable();
+        let (left, right) = (self.cast_to(left, &boolean), self.cast_to(right, &boolean));
+        Ok(BoundExpr::new(binary_expr(left.expr, operator, right.expr), boolean.with_nullable(nullable)))
+    }
+
+    /// Binds a comparison operator.
+    pub(super) fn compare(
+        &mut self,
+        node: &ast::Expr,
+        left: BoundExpr,
+        op: &ast::BinaryOperator,
+        right: BoundExpr,
+    ) -> Result<BoundExpr> {
+        let op = match op {
+            ast::BinaryOperator::Eq => ComparisonOp::Eq,
+            ast::BinaryOperator::NotEq => ComparisonOp::NotEq,
+            ast::BinaryOperator::Lt => ComparisonOp::Lt,
+            ast::BinaryOperator::LtEq => ComparisonOp::LtEq,
+            ast::BinaryOperator::Gt => ComparisonOp::Gt,
+            ast::BinaryOperator::GtEq => ComparisonOp::GtEq,
+            other => return Err(self.unsupported(node, &format!("the operator {other}"))),
+        };
+        self.compare_with(node, left, op, right)
+    }
+
+    /// Compares two values as their types say.
+    fn compare_with(&mut self, node: &ast::Expr, left: BoundExpr, op: ComparisonOp, right: BoundExpr) -> Result<BoundExpr> {
+        let compared =
+            function::comparison(op, (left.expr, &left.data_type), (right.expr, &right.data_type), &self.context);
+        let (expr, data_type) = compared.map_err(|error| error.at(self.span(node)))?;
+        Ok(BoundExpr::new(expr, data_type))
+    }
+
+    /// Binds `x IN (a, b, …)`: equality with any of them.
+    fn bind_in_list(
+        &mut self,
+        node: &ast::Expr,
+        operand: &ast::Expr,
+        list: &[ast::Expr],
+        negated: bool,
+        scope: &Scope,
+    ) -> Result<BoundExpr> {
+        let operand_bound = self.bind_expr(operand, scope)?;
+        let items = list.iter().map(|item| self.bind_expr(item, scope)).collect::<Result<Vec<_>>>()?;
+        let incompatible = || self.invalid(node, "Values passed to IN operator must have compatible types");
+        let mut all = vec![operand_bound];
+        all.extend(items);
+        let nullable = all.iter().any(|bound| bound.data_type.nullable);
+        let types: Vec<_> = all.iter().map(|bound| bound.data_type.clone()).collect();
+        let common = function::in_type(&types).ok_or_else(incompatible)?;
+        let mut cast: Vec<Expr> = all.into_iter().map(|bound| self.cast_to(bound, &common).expr).collect();
+        let operand = cast.remove(0);
+        let list = datafusion::logical_expr::expr::InList { expr: Box::new(operand), list: cast, negated };
+        Ok(BoundExpr::new(Expr::InList(list), TypeRoot::Boolean.nullable().with_nullable(nullable)))
+    }
+
+    /// Binds BETWEEN as two comparisons; SYMMETRIC tries both orders.
+    fn bind_between(
+        &mut self,
+        node: &ast::Expr,
+        operand: &ast::Expr,
+        low: &ast::Expr,
+        high: &ast::Expr,
+        negated: bool,
+        scope: &Scope,
+    ) -> Result<BoundExpr> {
+        let symmetric = encoding::is_symmetric(node);
+        let value = self.bind_expr(operand, scope)?;
+        let low = self.bind_expr(encoding::between_low(low), scope)?;
+        let high = self.bind_expr(high, scope)?;
+        let mut within = self.within(node, &value, &low, &high)?;
+        if symmetric {
+            let reversed = self.within(node, &value, &high, &low)?;
+            within = self.logical(node, within, &ast::BinaryOperator::Or, reversed)?;
+        }
+        Ok(if negated { BoundExpr::new(Expr::Not(Box::new(within.expr)), within.data_type) } else { within })
+    }
+
+    /// Makes `low <= value AND value <= high`.
+    fn within(&mut self, node: &ast::Expr, value: &BoundExpr, low: &BoundExpr, high: &BoundExpr) -> Result<BoundExpr> {
+        let from = self.compare_with(node, value.clone(), ComparisonOp::GtEq, low.clone())?;
+        let to = self.compare_with(node, value.clone(), ComparisonOp::LtEq, high.clone())?;
+        self.logical(node, from, &ast::BinaryOperator::And, to)
+    }
+
+    /// Binds LIKE; there is no escape character unless one is given.
+    fn bind_like(
+        &mut self,
+        node: &ast::Expr,
+        operand: &ast::Expr,
+        pattern: &ast::Expr,
+        escape: Option<&ast::Value>,
+        negated: bool,
+        scope: &Scope,
+    ) -> Result<BoundExpr> {
+        let value = self.bind_expr(operand, scope)?;
+        let pattern = self.bind_expr(pattern, scope)?;
+        let is_text = |bound: &BoundExpr| bound.data_type.root.is_character() || bound.data_type.root == TypeRoot::Null;
+        if !is_text(&value) || !is_text(&pattern) {
+            return Err(self.operand_error(node, "LIKE", &value.data_type, &pattern.data_type));
+        }
+        let escape = match escape {
+            None => None,
+            Some(ast::Value::SingleQuotedString(text)) if text.chars().count() == 1 => text.chars().next(),
+            Some(other) => {
+                let message = format!("Invalid escape character {other}");
+                return Err(Error::validation(message).class(FlinkClass::RUNTIME).at(self.span(node)));
+            }
+        };
+        let nullable = value.data_type.nullable || pattern.data_type.nullable;
+        let text = TypeRoot::STRING.nullable();
+        let (value, pattern) = (self.cast_to(value, &text), self.cast_to(pattern, &text));
+        let expr = function::like(value.expr, pattern.expr, escape, negated, &self.context);
+        Ok(BoundExpr::new(expr, TypeRoot::Boolean.nullable().with_nullable(nullable)))
+    }
+}
+
+/// Returns the constant TRUE.
+pub(super) fn always() -> Expr {
+    lit(true)
+}

@@ -1,0 +1,83 @@
+//! Subqueries in expressions: EXISTS, IN and scalar ones. They stay subquery expressions of DataFusion, whose rules turn them
+//! into joins.
+
+use std::sync::Arc;
+
+use datafusion::common::Spans;
+use datafusion::logical_expr::expr::{Exists, InSubquery};
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
+use sqlparser::ast;
+
+use super::query::output_exprs;
+use super::{Binder, BoundExpr, BoundQuery, Scope};
+use crate::error::Result;
+use crate::function;
+use crate::schema::TypeRoot;
+
+impl Binder<'_> {
+    /// Binds a subquery expression.
+    pub(super) fn bind_subquery_expr(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
+        match node {
+            ast::Expr::Exists { subquery, negated } => {
+                let query = self.bind_inner(subquery, scope)?;
+                let exists = Exists { subquery: subquery_of(query.plan), negated: *negated };
+                Ok(BoundExpr::new(Expr::Exists(exists), TypeRoot::Boolean.not_null()))
+            }
+            ast::Expr::InSubquery { expr, subquery, negated } => self.bind_in_subquery(node, expr, subquery, *negated, scope),
+            ast::Expr::Subquery(subquery) => {
+                let query = self.bind_inner(subquery, scope)?;
+                let [column] = query.columns.as_slice() else {
+                    return Err(self.invalid(node, "a subquery in place of a value must have one column"));
+                };
+                let data_type = column.data_type.clone().with_nullable(true);
+                Ok(BoundExpr::new(Expr::ScalarSubquery(subquery_of(query.plan)), data_type))
+            }
+            other => Err(self.unsupported(other, "this subquery")),
+        }
+    }
+
+    /// Binds `x IN (SELECT …)`.
+    fn bind_in_subquery(
+        &mut self,
+        node: &ast::Expr,
+        operand: &ast::Expr,
+        subquery: &ast::Query,
+        negated: bool,
+        scope: &Scope,
+    ) -> Result<BoundExpr> {
+        if matches!(operand, ast::Expr::Tuple(_)) {
+            return Err(self.unsupported(node, "IN with several columns"));
+        }
+        let operand = self.bind_expr(operand, scope)?;
+        let query = self.bind_inner(subquery, scope)?;
+        let incompatible = || self.invalid(node, "Values passed to IN operator must have compatible types");
+        let [column] = query.columns.as_slice() else { return Err(incompatible()) };
+        let common = function::in_type(&[operand.data_type.clone(), column.data_type.clone()]).ok_or_else(incompatible)?;
+        let nullable = operand.data_type.nullable || column.data_type.nullable;
+        let operand = self.cast_to(operand, &common);
+        let unique = self.unique_column(&column.name);
+        let values: Vec<Expr> = output_exprs(&query)
+            .into_iter()
+            .map(|value| self.cast_to(value, &common).expr.alias(unique.name()))
+            .collect();
+        let plan = LogicalPlan::Projection(Projection::try_new(values, Arc::new(query.plan))?);
+        let expr = InSubquery::new(Box::new(operand.expr), subquery_of(plan), negated);
+        Ok(BoundExpr::new(Expr::InSubquery(expr), TypeRoot::Boolean.nullable().with_nullable(nullable)))
+    }
+
+    /// Binds a query inside an expression: names that it does not know are those of the query around it.
+    fn bind_inner(&mut self, query: &ast::Query, scope: &Scope) -> Result<BoundQuery> {
+        let grouping = self.grouping.take();
+        self.outer.push(scope.clone());
+        let bound = self.bind_query(query);
+        self.outer.pop();
+        self.grouping = grouping;
+        bound
+    }
+}
+
+/// Wraps a plan as a subquery; the columns that it takes from outside are found in its expressions.
+fn subquery_of(plan: LogicalPlan) -> Subquery {
+    let outer_ref_columns = plan.all_out_ref_exprs();
+    Subquery { subquery: Arc::new(plan), outer_ref_columns, spans: Spans::new() }
+}

@@ -1,0 +1,186 @@
+//! INSERT: the query's columns are matched to the table's by position, cast where Flink casts silently, and checked for NULLs.
+
+use std::sync::Arc;
+
+use datafusion::common::ScalarValue;
+use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
+
+use super::bind::{Binder, BoundQuery};
+use super::tables::BoundTable;
+use crate::changelog::ChangelogMode;
+use crate::connector::{DynamicTableSink, FactoryContext};
+use crate::error::{Error, FlinkClass, Result, Span};
+use crate::function;
+use crate::options::{NotNullEnforcer, TABLE_EXEC_SINK_NOT_NULL_ENFORCER};
+use crate::schema::{Column, DataType};
+use crate::sql::Insert;
+
+/// An INSERT, bound: rows in the table's persisted columns, and the sink that takes them.
+pub(crate) struct BoundInsert {
+    /// The table.
+    pub(crate) table: BoundTable,
+    /// The sink.
+    pub(crate) sink: Arc<dyn DynamicTableSink>,
+    /// The rows.
+    pub(crate) plan: LogicalPlan,
+    /// Whether the rows replace what is there.
+    pub(crate) overwrite: bool,
+}
+
+/// Makes the sink of a table.
+pub(crate) fn create_sink(table: &BoundTable) -> Result<Arc<dyn DynamicTableSink>> {
+    let (factory, options) = table.factory()?;
+    factory.create_sink(&FactoryContext {
+        table: &table.identifier.to_string(),
+        schema: &table.table.schema,
+        partition_keys: &table.table.partition_keys,
+        options: &options,
+        config: &table.config,
+    })
+}
+
+/// Binds an INSERT whose query is bound already.
+pub(super) fn bind_insert(
+    binder: &mut Binder<'_>,
+    insert: &Insert,
+    table: BoundTable,
+    query: BoundQuery,
+) -> Result<BoundInsert> {
+    let place = insert.target.span;
+    let sink = create_sink(&table).map_err(|error| error.at(place))?;
+    if insert.overwrite && !sink.supports_overwrite() {
+        return Err(Error::validation(format!(
+            "INSERT OVERWRITE requires that the underlying DynamicTableSink of table '{}' implements the SupportsOverwrite interface.",
+            table.identifier
+        ))
+        .at(place));
+    }
+    let accepted = sink.changelog_mode(ChangelogMode::INSERT_ONLY);
+    if !ChangelogMode::INSERT_ONLY.is_subset_of(accepted) {
+        return Err(Error::validation(format!("Table sink '{}' does not take inserts", table.identifier)).at(place));
+    }
+    let targets: Vec<Column> = table.table.schema.sink_columns().cloned().collect();
+    let sources = source_positions(binder, insert, &targets, &query)?;
+    let enforcer = table.config.get(&TABLE_EXEC_SINK_NOT_NULL_ENFORCER)?;
+    let mut exprs = Vec::with_capacity(targets.len());
+    for (position, (target, source)) in targets.iter().zip(&sources).enumerate() {
+        let bound = match source {
+            ColumnSource::Query(at) => {
+                let column = &query.columns[*at];
+                if !function::is_implicit_cast(&column.data_type, &target.data_type) {
+                    let cause = format!("Incompatible types for sink column '{}' at position {}.", target.name, position + 1);
+                    return Err(mismatch(&table, &cause, &query, &targets, place));
+                }
+                (Expr::Column(column.column.clone()), column.data_type.clone())
+            }
+            ColumnSource::Constant(expr, data_type) => (expr.clone(), data_type.clone()),
+            ColumnSource::Null => {
+                let value = ScalarValue::try_from(&target.data_type.to_arrow())?;
+                (Expr::Literal(value, None), target.data_type.clone().with_nullable(true))
+            }
+        };
+        exprs.push(sink_expr(binder, target, bound, enforcer));
+    }
+    let mut plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(query.plan))?);
+    if enforcer == NotNullEnforcer::Drop {
+        plan = drop_nulls(plan, &targets)?;
+    }
+    Ok(BoundInsert { table, sink, plan, overwrite: insert.overwrite })
+}
+
+/// Where a sink column's values come from.
+enum ColumnSource {
+    /// A column of the query.
+    Query(usize),
+    /// PARTITION (column = constant).
+    Constant(Expr, DataType),
+    /// Not named in the column list.
+    Null,
+}
+
+/// Assigns the query's columns to the table's.
+fn source_positions(binder: &mut Binder<'_>, insert: &Insert, targets: &[Column], query: &BoundQuery) -> Result<Vec<ColumnSource>> {
+    let place = insert.target.span;
+    let unknown = |name: &str, span: Span| {
+        Error::validation(format!("Unknown target column '{name}'")).class(FlinkClass::SQL_VALIDATOR).at(span)
+    };
+    let mut sources: Vec<Option<ColumnSource>> = targets.iter().map(|_| None).collect();
+    for (name, expression) in &insert.partition {
+        let at = targets.iter().position(|target| target.name == name.value).ok_or_else(|| unknown(&name.value, name.span))?;
+        let literal = binder.bind_constant(&expression.body)?;
+        sources[at] = Some(ColumnSource::Constant(literal.expr, literal.data_type));
+    }
+    let named: Vec<usize> = match &insert.columns {
+        None => (0..targets.len()).filter(|at| sources[*at].is_none()).collect(),
+        Some(columns) => columns
+            .iter()
+            .map(|name| targets.iter().position(|target| target.name == name.value).ok_or_else(|| unknown(&name.value, name.span)))
+            .collect::<Result<_>>()?,
+    };
+    if named.len() != query.columns.len() {
+        return Err(column_count(insert, targets, query, place));
+    }
+    for (source, at) in named.into_iter().enumerate() {
+        if sources[at].is_some() {
+            let name = &targets[at].name;
+            return Err(Error::validation(format!("Target column '{name}' is assigned more than once")).class(FlinkClass::SQL_VALIDATOR).at(place));
+        }
+        sources[at] = Some(ColumnSource::Query(source));
+    }
+    let filled = sources.into_iter().zip(targets).map(|(source, target)| match source {
+        Some(source) => Ok(source),
+        None if target.data_type.nullable => Ok(ColumnSource::Null),
+        None => Err(Error::validation(format!(
+            "Column '{}' has no default value and does not allow NULLs",
+            target.name
+        ))
+        .class(FlinkClass::SQL_VALIDATOR)
+        .at(place)),
+    });
+    filled.collect()
+}
+
+/// Makes the error for a query of another width.
+fn column_count(insert: &Insert, targets: &[Column], query: &BoundQuery, place: Span) -> Error {
+    let name = insert.target.parts.join(".");
+    schema_error(&name, "Different number of columns.", query, targets, place)
+}
+
+/// Makes Flink's error for a query that does not fit a table.
+fn mismatch(table: &BoundTable, cause: &str, query: &BoundQuery, targets: &[Column], place: Span) -> Error {
+    schema_error(&table.identifier.to_string(), cause, query, targets, place)
+}
+
+/// Makes the text of a mismatch with both schemas.
+fn schema_error(name: &str, cause: &str, query: &BoundQuery, targets: &[Column], place: Span) -> Error {
+    let list = |columns: Vec<String>| format!("[{}]", columns.join(", "));
+    let query = list(query.columns.iter().map(|column| format!("{}: {}", column.name, column.data_type.summary())).collect());
+    let sink = list(targets.iter().map(|column| format!("{}: {}", column.name, column.data_type.summary())).collect());
+    Error::validation(format!(
+        "Column types of query result and sink for '{name}' do not match.\nCause: {cause}\n\nQuery schema: {query}\nSink schema:  {sink}"
+    ))
+    .at(place)
+}
+
+/// Casts a value to a sink column and guards NOT NULL.
+fn sink_expr(binder: &Binder<'_>, target: &Column, bound: (Expr, DataType), enforcer: NotNullEnforcer) -> Expr {
+    let (expr, data_type) = bound;
+    let expr = function::cast_expr(expr, &data_type, &target.data_type, false, binder.context());
+    let guarded = !target.data_type.nullable && data_type.nullable && enforcer == NotNullEnforcer::Error;
+    let expr = if guarded { function::not_null(expr, &target.name, &target.data_type, binder.context()) } else { expr };
+    expr.alias(&target.name)
+}
+
+/// Leaves out rows with NULL in a NOT NULL column.
+fn drop_nulls(plan: LogicalPlan, targets: &[Column]) -> Result<LogicalPlan> {
+    let conditions = targets
+        .iter()
+        .filter(|target| !target.data_type.nullable)
+        .map(|target| Expr::Column(datafusion::common::Column::new_unqualified(&target.name)).is_not_null());
+    match conditions.reduce(Expr::and) {
+        Some(condition) => {
+            Ok(LogicalPlan::Filter(datafusion::logical_expr::Filter::try_new(condition, Arc::new(plan))?))
+        }
+        None => Ok(plan),
+    }
+}

@@ -1,0 +1,280 @@
+//! A connector's source as a table of DataFusion: what its scan reads, and how frames are decoded by several workers at once
+//! without losing their order.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arrow::array::RecordBatch;
+use arrow::datatypes::{Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::runtime::SpawnedTask;
+use datafusion::datasource::{TableType, provider_as_source};
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
+use datafusion::logical_expr::{Expr, TableSource};
+use datafusion::physical_expr::EquivalenceProperties;
+use datafusion::physical_plan::execution_plan::{Boundedness as PlanBoundedness, EmissionType};
+use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
+use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
+use futures::{Stream, StreamExt, TryStreamExt, stream};
+
+use super::tables::BoundTable;
+use crate::changelog::ChangelogBatch;
+use crate::connector::{
+    Boundedness, DynamicTableSource, FactoryContext, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
+};
+use crate::error::{Error, Result};
+use crate::schema::{ColumnKind, DataType};
+
+/// A source with the columns that a table declares on it: physical ones, then metadata.
+#[derive(Debug, Clone)]
+pub(crate) struct SourceTable {
+    /// The table's name in full.
+    pub(crate) name: String,
+    /// The source.
+    pub(crate) source: Arc<dyn DynamicTableSource>,
+    /// The columns as they are read.
+    schema: SchemaRef,
+    /// How many of them are physical.
+    physical_count: usize,
+    /// The metadata columns' connector types and keys, by column name.
+    metadata: HashMap<String, (DataType, String)>,
+    /// The metadata keys, in the order of the schema.
+    metadata_keys: Vec<String>,
+}
+
+impl SourceTable {
+    /// Makes the source of a table.
+    ///
+    /// # Errors
+    /// The options do not fit, or a metadata column names what the connector does not offer.
+    pub(crate) fn create(table: &BoundTable) -> Result<SourceTable> {
+        let (factory, options) = table.factory()?;
+        let name = table.identifier.to_string();
+        let source = factory.create_source(&FactoryContext {
+            table: &name,
+            schema: &table.table.schema,
+            partition_keys: &table.table.partition_keys,
+            options: &options,
+            config: &table.config,
+        })?;
+        let mut fields: Vec<_> =
+            table.table.schema.physical_columns().map(|column| column.data_type.to_field(&column.name)).collect();
+        let physical_count = fields.len();
+        let offered = source.metadata_columns();
+        let (mut metadata, mut metadata_keys) = (HashMap::new(), Vec::new());
+        for column in &table.table.schema.columns {
+            let ColumnKind::Metadata { key, .. } = &column.kind else { continue };
+            let key = key.as_ref().unwrap_or(&column.name);
+            let found = offered.iter().find(|offered| offered.key == key).ok_or_else(|| {
+                invalid_metadata_key(key, &column.name, &name, &offered)
+            })?;
+            fields.push(found.data_type.to_field(&column.name));
+            metadata.insert(column.name.clone(), (found.data_type.clone(), key.clone()));
+            metadata_keys.push(key.clone());
+        }
+        Ok(SourceTable { name, source, schema: Arc::new(Schema::new(fields)), physical_count, metadata, metadata_keys })
+    }
+
+    /// Returns whether metadata columns are declared.
+    pub(crate) fn has_metadata(&self) -> bool {
+        !self.metadata.is_empty()
+    }
+
+    /// Returns the connector's type of a metadata column.
+    pub(crate) fn metadata_type(&self, column: &str) -> Option<DataType> {
+        self.metadata.get(column).map(|(data_type, _)| data_type.clone())
+    }
+
+    /// Returns the table as DataFusion's planner wants it.
+    pub(crate) fn as_table_source(&self) -> Arc<dyn TableSource> {
+        provider_as_source(Arc::new(self.clone()))
+    }
+
+    /// Returns the projection of a decoder for columns of the schema; metadata columns must stand behind physical ones.
+    fn projection(&self, columns: &[usize]) -> Projection {
+        let (physical, metadata): (Vec<usize>, Vec<usize>) =
+            columns.iter().partition(|column| **column < self.physical_count);
+        let metadata = metadata.iter().map(|column| self.metadata_keys[*column - self.physical_count].clone()).collect();
+        Projection { physical, metadata }
+    }
+
+    /// Reads the given columns: opens a reader and decodes up to `workers` frames at a time, in order.
+    pub(crate) fn read(
+        &self,
+        columns: &[usize],
+        workers: usize,
+    ) -> Result<impl Stream<Item = Result<ChangelogBatch>> + Send + use<>> {
+        let projection = self.projection(columns);
+        let reader = self.source.open(None)?;
+        let decoders = Arc::new(DecoderPool {
+            source: Arc::clone(&self.source),
+            projection,
+            idle: Mutex::new(vec![self.source.decoder(&self.projection(columns))?]),
+        });
+        let frames = stream::try_unfold(reader, |mut reader| async move {
+            match reader.next().await? {
+                SourceEvent::Frame(frame) => Ok(Some((frame, reader))),
+                SourceEvent::EndOfInput => Ok(None),
+            }
+        });
+        let decoded = frames
+            .map(move |frame: Result<Frame>| {
+                let decoders = Arc::clone(&decoders);
+                async move {
+                    let frame = frame?;
+                    if workers == 1 {
+                        return decoders.decode(&frame);
+                    }
+                    let task = SpawnedTask::spawn(async move { decoders.decode(&frame) });
+                    task.join_unwind().await.map_err(|error| Error::internal("a decoder stopped").caused_by(error))?
+                }
+            })
+            .buffered(workers);
+        Ok(decoded.map_ok(|batches| stream::iter(batches.into_iter().map(Ok))).try_flatten())
+    }
+}
+
+/// Makes Flink's error for a metadata column without a source.
+fn invalid_metadata_key(key: &str, column: &str, table: &str, offered: &[MetadataColumn]) -> Error {
+    let keys: Vec<&str> = offered.iter().map(|column| column.key).collect();
+    Error::validation(format!(
+        "Invalid metadata key '{key}' in column '{column}' of table '{table}'. The table source supports the following metadata keys for reading:\n{}",
+        keys.join("\n")
+    ))
+}
+
+/// Decoders that no worker uses now.
+struct DecoderPool {
+    source: Arc<dyn DynamicTableSource>,
+    projection: Projection,
+    idle: Mutex<Vec<Box<dyn FrameDecoder>>>,
+}
+
+impl DecoderPool {
+    /// Decodes a frame with an idle decoder, or a new one.
+    fn decode(&self, frame: &Frame) -> Result<Vec<ChangelogBatch>> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut decoder = match idle {
+            Some(decoder) => decoder,
+            None => self.source.decoder(&self.projection)?,
+        };
+        let decoded = decoder.decode(frame);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(decoder);
+        decoded
+    }
+}
+
+#[async_trait]
+impl TableProvider for SourceTable {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    async fn scan(
+        &self,
+        _state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        _filters: &[Expr],
+        _limit: Option<usize>,
+    ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
+        let columns = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
+        Ok(Arc::new(ScanExec::new(self.clone(), columns)))
+    }
+}
+
+/// The scan of a source: one partition, decoded by all cores.
+#[derive(Debug)]
+struct ScanExec {
+    table: SourceTable,
+    columns: Vec<usize>,
+    schema: SchemaRef,
+    properties: Arc<PlanProperties>,
+}
+
+impl ScanExec {
+    /// Makes a scan of the given columns.
+    fn new(table: SourceTable, columns: Vec<usize>) -> ScanExec {
+        let schema =
+            Arc::new(Schema::new(columns.iter().map(|column| Arc::clone(&table.schema.fields()[*column])).collect::<Vec<_>>()));
+        let boundedness = match table.source.boundedness() {
+            Boundedness::Bounded => PlanBoundedness::Bounded,
+            Boundedness::Unbounded => PlanBoundedness::Unbounded { requires_infinite_memory: false },
+        };
+        let properties = Arc::new(PlanProperties::new(
+            EquivalenceProperties::new(Arc::clone(&schema)),
+            Partitioning::UnknownPartitioning(1),
+            EmissionType::Incremental,
+            boundedness,
+        ));
+        ScanExec { table, columns, schema, properties }
+    }
+}
+
+impl DisplayAs for ScanExec {
+    fn fmt_as(&self, _: DisplayFormatType, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TableSourceScan: table={}", self.table.name)
+    }
+}
+
+impl ExecutionPlan for ScanExec {
+    fn name(&self) -> &'static str {
+        "TableSourceScan"
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn properties(&self) -> &Arc<PlanProperties> {
+        &self.properties
+    }
+
+    fn children(&self) -> Vec<&Arc<dyn ExecutionPlan>> {
+        Vec::new()
+    }
+
+    fn with_new_children(
+        self: Arc<Self>,
+        _: Vec<Arc<dyn ExecutionPlan>>,
+    ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
+        Ok(self)
+    }
+
+    fn execute(&self, _: usize, _: Arc<TaskContext>) -> datafusion::error::Result<SendableRecordBatchStream> {
+        // The columns that a decoder yields are physical ones first; the plan may want another order.
+        let mut ordered = self.columns.clone();
+        ordered.sort_by_key(|column| *column >= self.table.physical_count);
+        let order: Vec<usize> =
+            self.columns.iter().filter_map(|column| ordered.iter().position(|other| other == column)).collect();
+        let is_ordered = order.iter().enumerate().all(|(at, from)| at == *from);
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        let schema = Arc::clone(&self.schema);
+        let rows = self.table.read(&ordered, workers)?.map(move |batch| {
+            let (rows, kinds) = batch?.into_parts();
+            if kinds.is_some() {
+                return Err(Error::unsupported("a table whose rows change cannot be read in batch mode yet").into());
+            }
+            let rows: RecordBatch = if is_ordered { rows } else { rows.project(&order)? };
+            // Decoders name and mark their columns as they like; the plan's schema counts.
+            Ok(rows.with_schema(Arc::clone(&schema)).or_else(|_| rebuild(&schema, &rows))?)
+        });
+        Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows)))
+    }
+}
+
+/// Puts columns under another schema of the same types.
+fn rebuild(schema: &SchemaRef, rows: &RecordBatch) -> Result<RecordBatch, arrow::error::ArrowError> {
+    let options = arrow::array::RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
+    RecordBatch::try_new_with_options(Arc::clone(schema), rows.columns().to_vec(), &options)
+}
