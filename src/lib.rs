@@ -9,4 +9,5 @@ pub mod catalog;
 pub mod format;
 pub mod function;
 pub mod connector;
+pub mod plan;
 pub mod session;

@@ -1,8 +1,18 @@
 //! Names: catalogs hold databases, databases hold tables and views; the manager resolves what a statement says.
 
+mod factory;
+mod functions;
+mod manager;
+mod memory;
 mod object_path;
+mod store;
 mod table;
 
+pub use factory::{CATALOG_FACTORIES, CatalogContext, CatalogFactory};
+pub use functions::{FunctionRegistry, StoredFunction};
+pub use manager::{CatalogManager, ManagerSettings, ResolvedObject};
+pub use memory::InMemoryCatalog;
+pub use store::{CatalogDescriptor, CatalogStore, FileCatalogStore, MemoryCatalogStore};
 pub use object_path::{ObjectIdentifier, ObjectPath};
 pub use table::{CatalogDatabase, CatalogFunction, CatalogObject, CatalogTable, CatalogView, Distribution};
 
@@ -49,6 +59,18 @@ pub trait Catalog: Send + Sync + fmt::Debug {
 
     /// Returns the names of a database's tables and views, in any order.
     async fn list_objects(&self, database: &str) -> Result<Vec<String>>;
+
+    /// Returns the names of a database's views, in any order.
+    async fn list_views(&self, database: &str) -> Result<Vec<String>> {
+        let mut views = Vec::new();
+        for name in self.list_objects(database).await? {
+            let object = self.object(&ObjectPath::new(database, &name)).await?;
+            if object.is_some_and(|object| object.is_view()) {
+                views.push(name);
+            }
+        }
+        Ok(views)
+    }
 
     /// Returns a table or view, or None.
     async fn object(&self, path: &ObjectPath) -> Result<Option<Arc<CatalogObject>>>;

@@ -61,6 +61,21 @@ pub enum CatalogObject {
     View(CatalogView),
 }
 
+impl CatalogObject {
+    /// Returns whether this is a view.
+    pub fn is_view(&self) -> bool {
+        matches!(self, CatalogObject::View(_))
+    }
+
+    /// Returns the columns.
+    pub fn columns(&self) -> &[Column] {
+        match self {
+            CatalogObject::Table(table) => &table.schema.columns,
+            CatalogObject::View(view) => &view.columns,
+        }
+    }
+}
+
 /// A user function: stored and listed, but not executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CatalogFunction {

@@ -27,6 +27,7 @@ classes! {
     ENFORCER = "org.apache.flink.table.runtime.operators.sink.constraint.EnforcerException";
     CATALOG = "org.apache.flink.table.catalog.exceptions.CatalogException";
     TABLE_ALREADY_EXIST = "org.apache.flink.table.catalog.exceptions.TableAlreadyExistException";
+    TABLE_NOT_EXIST = "org.apache.flink.table.catalog.exceptions.TableNotExistException";
     DATABASE_ALREADY_EXIST = "org.apache.flink.table.catalog.exceptions.DatabaseAlreadyExistException";
     DATABASE_NOT_EXIST = "org.apache.flink.table.catalog.exceptions.DatabaseNotExistException";
     DATABASE_NOT_EMPTY = "org.apache.flink.table.catalog.exceptions.DatabaseNotEmptyException";

@@ -6,11 +6,13 @@
 mod config;
 mod session;
 mod table;
+mod time_zone;
 mod value;
 
 pub use config::SessionConfig;
 pub use session::*;
 pub use table::{TableOptions, nearest, resolve_references};
+pub use time_zone::time_zone;
 pub use value::{EnumValue, MemorySize, OptionValue, parse_duration};
 
 use std::fmt;

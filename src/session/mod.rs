@@ -1,5 +1,104 @@
 //! One session: configuration, catalogs, and what statements do with them.
+//!
+//! `Session::execute` is the only way in; its match over all statements is in `execute`, and each family of statements has a
+//! file in `statements`.
 
+mod execute;
+mod jobs;
+mod lookup;
+mod modules;
 mod result;
+mod result_table;
+mod statements;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+pub use crate::connector::{OutputPort, OutputStream, TABLE_FACTORIES, TableFactory};
+pub use crate::format::{FORMAT_FACTORIES, FormatFactory};
+pub use jobs::{JobRegistry, JobStatus, JobSummary};
 pub use result::{JobId, QueryResult, ResultColumn, ResultTable, StatementResult};
+
+use modules::Modules;
+
+use crate::catalog::{CATALOG_FACTORIES, CatalogManager, ManagerSettings};
+use crate::error::Result;
+use crate::options::SessionConfig;
+use crate::sql;
+
+/// What a session starts with.
+#[derive(Debug, Clone)]
+pub struct SessionSettings {
+    /// The configuration from files, the environment and flags; RESET goes back to it.
+    pub defaults: BTreeMap<String, String>,
+    /// Where connectors print lines for the user.
+    pub output: Arc<dyn OutputPort>,
+    /// The session's name in logs.
+    pub session_id: String,
+}
+
+/// One user's session.
+#[derive(Debug)]
+pub struct Session {
+    id: String,
+    output: Arc<dyn OutputPort>,
+    config: SessionConfig,
+    catalogs: CatalogManager,
+    modules: Modules,
+    jars: Vec<String>,
+    jobs: Arc<JobRegistry>,
+    /// The statements since BEGIN STATEMENT SET, each with its text.
+    statement_set: Option<Vec<(sql::Statement, String)>>,
+}
+
+impl Session {
+    /// Starts a session. Nothing is opened or read but the settings.
+    ///
+    /// # Errors
+    /// A setting that is read at the start does not fit.
+    pub fn new(settings: SessionSettings) -> Result<Session> {
+        let SessionSettings { defaults, output, session_id } = settings;
+        let config = SessionConfig::new(defaults);
+        let catalogs = CatalogManager::new(CATALOG_FACTORIES, ManagerSettings::default());
+        Ok(Session {
+            id: session_id,
+            output,
+            config,
+            catalogs,
+            modules: Modules::default(),
+            jars: Vec::new(),
+            jobs: Arc::default(),
+            statement_set: None,
+        })
+    }
+
+    /// Returns the session's name.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// Returns where connectors print lines for the user.
+    pub fn output(&self) -> &Arc<dyn OutputPort> {
+        &self.output
+    }
+
+    /// Returns the configuration.
+    pub fn config(&self) -> &SessionConfig {
+        &self.config
+    }
+
+    /// Returns the catalogs.
+    pub fn catalogs(&self) -> &CatalogManager {
+        &self.catalogs
+    }
+
+    /// Returns the jobs that the session has started.
+    pub fn jobs(&self) -> &Arc<JobRegistry> {
+        &self.jobs
+    }
+
+    /// Returns whether statements are being collected since BEGIN STATEMENT SET.
+    pub fn is_in_statement_set(&self) -> bool {
+        self.statement_set.is_some()
+    }
+}
