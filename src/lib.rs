@@ -10,4 +10,5 @@ pub mod format;
 pub mod function;
 pub mod connector;
 pub mod plan;
+pub mod runtime;
 pub mod session;

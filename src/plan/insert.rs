@@ -11,7 +11,7 @@ use crate::changelog::ChangelogMode;
 use crate::connector::{DynamicTableSink, FactoryContext};
 use crate::error::{Error, FlinkClass, Result, Span};
 use crate::function;
-use crate::options::{NotNullEnforcer, TABLE_EXEC_SINK_NOT_NULL_ENFORCER};
+use crate::options::{NotNullEnforcer, NOT_NULL_ENFORCER};
 use crate::schema::{Column, DataType};
 use crate::sql::Insert;
 
@@ -61,7 +61,7 @@ pub(super) fn bind_insert(
     }
     let targets: Vec<Column> = table.table.schema.sink_columns().cloned().collect();
     let sources = source_positions(binder, insert, &targets, &query)?;
-    let enforcer = table.config.get(&TABLE_EXEC_SINK_NOT_NULL_ENFORCER)?;
+    let enforcer = table.config.get(&NOT_NULL_ENFORCER)?;
     let mut exprs = Vec::with_capacity(targets.len());
     for (position, (target, source)) in targets.iter().zip(&sources).enumerate() {
         let bound = match source {

@@ -34,7 +34,7 @@ use crate::catalog::{CatalogManager, CatalogObject};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 use crate::function::EvalContext;
-use crate::options::{EXECUTION_RUNTIME_MODE, RuntimeMode, SessionConfig, time_zone};
+use crate::options::{RUNTIME_MODE, RuntimeMode, SessionConfig, time_zone};
 use crate::schema::{Column, DataType};
 use crate::sql;
 
@@ -105,7 +105,7 @@ pub async fn bind_view(
 
 /// Returns the session's mode.
 pub(crate) fn is_streaming(config: &SessionConfig) -> Result<bool> {
-    Ok(config.get(&EXECUTION_RUNTIME_MODE)? != RuntimeMode::Batch)
+    Ok(config.get(&RUNTIME_MODE)? != RuntimeMode::Batch)
 }
 
 /// Returns what expressions know of the session. In batch the clock stands still.

@@ -10,7 +10,7 @@ use super::bind::name_parts;
 use crate::catalog::{CatalogManager, CatalogObject, CatalogTable, ObjectIdentifier};
 use crate::connector::{TableFactory, table_factory};
 use crate::error::{Error, Result};
-use crate::options::{SessionConfig, TABLE_DYNAMIC_TABLE_OPTIONS_ENABLED, TableOptions, resolve_references};
+use crate::options::{SessionConfig, DYNAMIC_TABLE_OPTIONS, TableOptions, resolve_references};
 use crate::schema::Column;
 use crate::sql::{self, Hint, Query};
 
@@ -115,7 +115,7 @@ impl BoundTable {
         if hints.is_empty() {
             return Ok(changed);
         }
-        if !self.config.get(&TABLE_DYNAMIC_TABLE_OPTIONS_ENABLED)? {
+        if !self.config.get(&DYNAMIC_TABLE_OPTIONS)? {
             return Err(Error::validation(
                 "The 'OPTIONS' hint is allowed only when the config option 'table.dynamic-table-options.enabled' is set to true.",
             ));

@@ -19,7 +19,15 @@ impl Binder<'_> {
             return Ok(grouped);
         }
         if let Some(entries) = encoding::map_entries(node) {
-            return self.bind_constructor(node, "MAP", entries.iter(), scope);
+            let parts = entries.iter().flat_map(|entry| [entry.key.as_ref(), entry.value.as_ref()]);
+            return self.bind_constructor(node, "MAP", parts, scope);
+        }
+        if let Some(fields) = encoding::row_fields(node) {
+            return self.bind_constructor(node, "ROW", fields.into_iter(), scope);
+        }
+        if encoding::is_unknown(node) {
+            let null = Expr::Literal(datafusion::common::ScalarValue::Boolean(None), None);
+            return Ok(BoundExpr::new(null, TypeRoot::Boolean.nullable()));
         }
         match node {
             ast::Expr::Nested(inner) => self.bind_expr(inner, scope),
@@ -35,7 +43,6 @@ impl Binder<'_> {
             ast::Expr::Case { operand, conditions, else_result, .. } => {
                 self.bind_case(node, operand.as_deref(), conditions, else_result.as_deref(), scope)
             }
-            ast::Expr::Tuple(fields) => self.bind_constructor(node, "ROW", fields.iter(), scope),
             ast::Expr::Array(array) => self.bind_constructor(node, "ARRAY", array.elem.iter(), scope),
             ast::Expr::IsNull(_)
             | ast::Expr::IsNotNull(_)

@@ -1,6 +1,5 @@
 //! Constants: their types follow from how they are written.
 
-use arrow::datatypes::IntervalUnit;
 use chrono::{NaiveDate, NaiveDateTime, NaiveTime, Timelike};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Expr, lit};
@@ -8,7 +7,8 @@ use sqlparser::ast;
 
 use super::{Binder, BoundExpr};
 use crate::error::{Error, FlinkClass, Result};
-use crate::schema::{DataType, IntervalKind, IntervalQualifier, TypeRoot};
+use crate::schema::{IntervalKind, IntervalQualifier, TypeRoot};
+use crate::sql::encoding::{self, TimeLiteral};
 
 /// Makes a NOT NULL constant.
 pub(super) fn constant(value: ScalarValue, root: TypeRoot) -> BoundExpr {
@@ -73,46 +73,33 @@ impl Binder<'_> {
 
     /// Binds `DATE '…'`, `TIME '…'`, `TIMESTAMP '…'`; the precision is the number of digits written.
     pub(super) fn bind_typed_string(&self, node: &ast::TypedString) -> Result<BoundExpr> {
-        let (ast::Value::SingleQuotedString(value) | ast::Value::UnicodeStringLiteral(value)) = &node.value.value else {
-            return Err(self.invalid(&node.value, "a typed literal needs a text in single quotes"));
+        let Some((kind, text)) = encoding::time_literal(node) else {
+            return Err(self.unsupported(&node.value, &format!("a literal of type {}", node.data_type)));
         };
-        let illegal = |kind: &str, format: &str| {
-            self.invalid(
-                &node.value,
-                format!("Illegal {kind} literal '{value}': not in format '{format}'"),
-            )
-            .class(FlinkClass::CALCITE)
+        let illegal = |format: &str| {
+            self.invalid(&node.value, format!("Illegal {} literal '{text}': not in format '{format}'", kind.keywords()))
+                .class(FlinkClass::CALCITE)
         };
-        match &node.data_type {
-            ast::DataType::Date => {
-                let date = parse_date(value).ok_or_else(|| illegal("DATE", "yyyy-MM-dd"))?;
+        match kind {
+            TimeLiteral::Date => {
+                let date = parse_date(text).ok_or_else(|| illegal("yyyy-MM-dd"))?;
                 Ok(constant(ScalarValue::Date32(Some(days(date))), TypeRoot::Date))
             }
-            ast::DataType::Time(..) => {
-                let (time, precision) = parse_time(value).ok_or_else(|| illegal("TIME", "HH:mm:ss"))?;
+            TimeLiteral::Time => {
+                let (time, precision) = parse_time(text).ok_or_else(|| illegal("HH:mm:ss"))?;
                 let millis = time.num_seconds_from_midnight() as i32 * 1000 + (time.nanosecond() / 1_000_000) as i32;
                 Ok(constant(ScalarValue::Time32Millisecond(Some(millis)), TypeRoot::Time(precision)))
             }
-            ast::DataType::Timestamp(_, info) => {
-                let (timestamp, precision) =
-                    parse_timestamp(value).ok_or_else(|| illegal("TIMESTAMP", "yyyy-MM-dd HH:mm:ss"))?;
-                if matches!(info, ast::TimezoneInfo::WithTimeZone | ast::TimezoneInfo::Tz) {
-                    return Err(self.unsupported(node, "TIMESTAMP WITH TIME ZONE"));
-                }
-                self.timestamp_constant(node, timestamp, TypeRoot::Timestamp(precision))
+            TimeLiteral::Timestamp => {
+                let (timestamp, precision) = parse_timestamp(text).ok_or_else(|| illegal("yyyy-MM-dd HH:mm:ss"))?;
+                self.timestamp_constant(&node.value, timestamp, TypeRoot::Timestamp(precision))
             }
-            other => match crate::sql::encoding::cast_type(other)?.root {
-                TypeRoot::TimestampLtz(_) => {
-                    let (timestamp, precision) =
-                        parse_timestamp(value).ok_or_else(|| illegal("TIMESTAMP", "yyyy-MM-dd HH:mm:ss"))?;
-                    let instant = timestamp
-                        .and_local_timezone(self.context.zone)
-                        .earliest()
-                        .map_or(timestamp, |instant| instant.naive_utc());
-                    self.timestamp_constant(node, instant, TypeRoot::TimestampLtz(precision))
-                }
-                _ => Err(self.unsupported(node, &format!("a literal of type {other}"))),
-            },
+            TimeLiteral::TimestampLtz => {
+                let (timestamp, precision) = parse_timestamp(text).ok_or_else(|| illegal("yyyy-MM-dd HH:mm:ss"))?;
+                let local = timestamp.and_local_timezone(self.context.zone).earliest();
+                let instant = local.map_or(timestamp, |instant| instant.naive_utc());
+                self.timestamp_constant(&node.value, instant, TypeRoot::TimestampLtz(precision))
+            }
         }
     }
 
@@ -143,12 +130,11 @@ impl Binder<'_> {
 
     /// Binds `INTERVAL '…' unit [TO unit]`.
     pub(super) fn bind_interval(&self, node: &ast::Interval) -> Result<BoundExpr> {
-        let ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::SingleQuotedString(written), .. }) =
-            node.value.as_ref()
-        else {
+        let Some((negative, written)) = encoding::interval_text(node) else {
             return Err(self.invalid(node.value.as_ref(), "an interval needs a text in single quotes"));
         };
-        let unit = |field: &ast::DateTimeField| field.to_string().to_ascii_uppercase().trim_end_matches('S').to_owned();
+        let sign = if negative { -1 } else { 1 };
+        let unit = |field: &ast::DateTimeField| field.to_string().to_ascii_uppercase();
         let Some(first) = node.leading_field.as_ref().map(unit) else {
             return Err(self.invalid(node.value.as_ref(), "an interval needs a unit such as DAY"));
         };
@@ -167,10 +153,10 @@ impl Binder<'_> {
         let kind = IntervalKind { qualifier, leading, fraction };
         Ok(match interval {
             IntervalText::Months(months) => {
-                constant(ScalarValue::IntervalYearMonth(Some(months)), TypeRoot::IntervalYearMonth(kind))
+                constant(ScalarValue::IntervalYearMonth(Some(months * sign)), TypeRoot::IntervalYearMonth(kind))
             }
             IntervalText::Millis(millis) => {
-                constant(ScalarValue::DurationMillisecond(Some(millis)), TypeRoot::IntervalDayTime(kind))
+                constant(ScalarValue::DurationMillisecond(Some(millis * i64::from(sign))), TypeRoot::IntervalDayTime(kind))
             }
         })
     }
@@ -321,13 +307,4 @@ fn days(date: NaiveDate) -> i32 {
 fn hex_bytes(digits: &str) -> Option<Vec<u8>> {
     (digits.len().is_multiple_of(2) && digits.is_ascii()).then_some(())?;
     (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
-}
-
-/// Makes a NULL of a type.
-pub(super) fn null_of(data_type: &DataType) -> Result<Expr> {
-    let value = match data_type.to_arrow() {
-        arrow::datatypes::DataType::Interval(IntervalUnit::YearMonth) => ScalarValue::IntervalYearMonth(None),
-        arrow_type => ScalarValue::try_from(&arrow_type)?,
-    };
-    Ok(Expr::Literal(value, None))
 }

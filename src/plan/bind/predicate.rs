@@ -140,9 +140,10 @@ impl Binder<'_> {
         negated: bool,
         scope: &Scope,
     ) -> Result<BoundExpr> {
-        let symmetric = encoding::is_symmetric(node);
+        let symmetric_low = encoding::symmetric_low(low);
+        let symmetric = symmetric_low.is_some();
         let value = self.bind_expr(operand, scope)?;
-        let low = self.bind_expr(encoding::between_low(low), scope)?;
+        let low = self.bind_expr(symmetric_low.unwrap_or(low), scope)?;
         let high = self.bind_expr(high, scope)?;
         let mut within = self.within(node, &value, &low, &high)?;
         if symmetric {

@@ -1,13 +1,39 @@
 //! EXPLAIN.
 
 use crate::error::{Error, Result};
+use crate::plan::Planner;
+use crate::session::result_table::text_table;
 use crate::session::{Session, StatementResult};
-use crate::sql::Explain;
+use crate::sql::{Explain, ExplainDetail, Statement};
 
 impl Session {
-    /// Shows how a statement would run.
-    #[allow(clippy::unused_async, reason = "planning waits for catalogs")]
-    pub(in crate::session) async fn execute_explain(&mut self, _explain: &Explain, _text: &str) -> Result<StatementResult> {
-        Err(Error::unsupported("EXPLAIN is not supported yet"))
+    /// Shows how a statement would run. Nothing is read or written.
+    pub(in crate::session) async fn execute_explain(&mut self, explain: &Explain) -> Result<StatementResult> {
+        let statements: Vec<&Statement> = match explain.statement.as_ref() {
+            Statement::StatementSet(statements) => statements.iter().collect(),
+            statement => vec![statement],
+        };
+        let mut texts = Vec::with_capacity(statements.len());
+        for statement in statements {
+            texts.push(self.explain_one(statement, &explain.details).await?);
+        }
+        text_table("result", [texts.join("\n")])
+    }
+
+    /// Explains one statement.
+    async fn explain_one(&self, statement: &Statement, details: &[ExplainDetail]) -> Result<String> {
+        let planner = Planner::new(&self.catalogs, &self.config)?;
+        match statement {
+            Statement::Query(query) => planner.query(query).await?.explain(details),
+            Statement::Insert(insert) => planner.insert(insert).await?.explain(details),
+            Statement::CreateTable(create) if create.query.is_some() => {
+                match &create.query {
+                    Some(query) => planner.query(query).await?.explain(details),
+                    None => Err(Error::internal("a table without a query was explained")),
+                }
+            }
+            _ => Err(Error::unsupported("EXPLAIN of this statement is not supported")
+                .hint("EXPLAIN takes a query, an INSERT, a statement set or CREATE TABLE … AS.")),
+        }
     }
 }

@@ -1,19 +1,106 @@
-//! INSERT, and CREATE TABLE … AS.
+//! INSERT and statement sets: jobs that write tables.
 
+use std::sync::Arc;
+
+use futures::StreamExt;
+use futures::stream::BoxStream;
+use tokio::sync::Notify;
+
+use crate::changelog::ChangelogBatch;
+use crate::connector::OutputStream;
 use crate::error::{Error, Result};
-use crate::session::{Session, StatementResult};
-use crate::sql::{CreateTable, Insert};
+use crate::options::{DML_SYNC, PIPELINE_NAME};
+use crate::plan::{PlannedInsert, Planner};
+use crate::runtime::{SinkInput, run_sink, run_stream};
+use crate::session::{JobId, JobStatus, Session, StatementResult};
+use crate::sql::Insert;
 
 impl Session {
     /// Runs an INSERT as a job.
-    #[allow(clippy::unused_async, reason = "running a job waits for catalogs")]
-    pub(in crate::session) async fn execute_insert(&mut self, _insert: &Insert, _text: &str) -> Result<StatementResult> {
-        Err(Error::unsupported("INSERT is not supported yet"))
+    pub(in crate::session) async fn execute_insert(&mut self, insert: &Insert) -> Result<StatementResult> {
+        let planned = Planner::new(&self.catalogs, &self.config)?.insert(insert).await?;
+        self.submit(vec![planned]).await
     }
 
-    /// Creates a table as its query says, and fills it.
-    #[allow(clippy::unused_async, reason = "running a job waits for catalogs")]
-    pub(in crate::session) async fn execute_create_table_as(&mut self, _create: &CreateTable, _text: &str) -> Result<StatementResult> {
-        Err(Error::unsupported("CREATE TABLE AS is not supported yet"))
+    /// Starts a job that writes one table or several, and waits for it where `table.dml-sync` says so.
+    pub(in crate::session) async fn submit(&mut self, inserts: Vec<PlannedInsert>) -> Result<StatementResult> {
+        let targets: Vec<String> = inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
+        let name = self.config.get_optional(&PIPELINE_NAME)?;
+        let name = name.unwrap_or_else(|| format!("insert-into_{}", targets.join(",")));
+        let (id, stop) = self.jobs.register(name);
+        let mut inputs = Vec::with_capacity(inserts.len());
+        for planned in inserts {
+            match prepare_sink(planned, &stop).await {
+                Ok(input) => inputs.push(input),
+                Err(error) => {
+                    self.jobs.set_status(id, JobStatus::Failed);
+                    return Err(error);
+                }
+            }
+        }
+        let job = self.run_job(id, inputs);
+        if self.config.get(&DML_SYNC)? {
+            job.await?;
+            return Ok(StatementResult::JobFinished(id));
+        }
+        let output = Arc::clone(&self.output);
+        let running = tokio::spawn(async move {
+            let ended = job.await;
+            if let Err(error) = &ended {
+                output.print(OutputStream::Err, &format!("Job {id} failed: {error}\n"));
+            }
+            ended
+        });
+        self.running.push((id, running));
+        Ok(StatementResult::JobSubmitted(id))
     }
+
+    /// Makes the future that is a job: it writes all sinks and reports how it ended.
+    fn run_job(&self, id: JobId, inputs: Vec<SinkInput>) -> impl Future<Output = Result<()>> + Send + use<> {
+        let (jobs, output) = (Arc::clone(&self.jobs), Arc::clone(&self.output));
+        async move {
+            let sinks = inputs.into_iter().map(|input| run_sink(input, Arc::clone(&output)));
+            let ended = futures::future::try_join_all(sinks).await.map(drop);
+            let stopped = jobs.get(id).is_some_and(|job| job.status == JobStatus::Cancelling);
+            jobs.set_status(id, match &ended {
+                Err(_) => JobStatus::Failed,
+                Ok(()) if stopped => JobStatus::Canceled,
+                Ok(()) => JobStatus::Finished,
+            });
+            ended
+        }
+    }
+
+    /// Waits for all jobs that were started, and returns those that failed.
+    pub async fn finish_jobs(&mut self) -> Vec<(JobId, Error)> {
+        let mut failed = Vec::new();
+        for (id, job) in std::mem::take(&mut self.running) {
+            match job.await {
+                Ok(Ok(())) => {}
+                Ok(Err(error)) => failed.push((id, error)),
+                Err(stopped) => failed.push((id, Error::internal(format!("job {id} panicked")).caused_by(stopped))),
+            }
+        }
+        failed
+    }
+}
+
+/// Makes the rows of an INSERT and its sink; the rows end when the job is stopped, so that what was written is committed.
+async fn prepare_sink(planned: PlannedInsert, stop: &Arc<Notify>) -> Result<SinkInput> {
+    let (prepared, insert) = planned.prepare().await?;
+    let rows = prepared.start(run_stream)?;
+    Ok(SinkInput { sink: insert.sink, rows: until_stopped(rows, Arc::clone(stop)), overwrite: insert.overwrite })
+}
+
+/// Ends a stream when the signal is given.
+fn until_stopped(
+    rows: BoxStream<'static, Result<ChangelogBatch>>,
+    stop: Arc<Notify>,
+) -> BoxStream<'static, Result<ChangelogBatch>> {
+    let stopped = async move {
+        stop.notified().await;
+        // The other sinks of the job wait for the same signal.
+        stop.notify_one();
+    };
+    rows.take_until(Box::pin(stopped)).boxed()
 }

@@ -1,6 +1,7 @@
 //! BEGIN STATEMENT SET … END: what comes between is collected and runs as one job.
 
 use crate::error::{Error, FlinkClass, Result};
+use crate::plan::Planner;
 use crate::session::{Session, StatementResult};
 use crate::sql::Statement;
 
@@ -53,8 +54,16 @@ impl Session {
     }
 
     /// Runs several INSERTs as one job.
-    #[allow(clippy::unused_async, reason = "running a job waits for catalogs")]
-    pub(in crate::session) async fn execute_statement_set(&mut self, _statements: &[Statement]) -> Result<StatementResult> {
-        Err(Error::unsupported("statement sets are not supported yet"))
+    pub(in crate::session) async fn execute_statement_set(&mut self, statements: &[Statement]) -> Result<StatementResult> {
+        let planner = Planner::new(&self.catalogs, &self.config)?;
+        let mut inserts = Vec::with_capacity(statements.len());
+        for statement in statements {
+            let Statement::Insert(insert) = statement else {
+                return Err(Error::unsupported("CREATE TABLE … AS in a statement set is not supported yet")
+                    .hint("Create the table first, then INSERT INTO it in the set."));
+            };
+            inserts.push(planner.insert(insert).await?);
+        }
+        self.submit(inserts).await
     }
 }

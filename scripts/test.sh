@@ -1,0 +1,22 @@
+#!/usr/bin/env bash
+# Sets up what a fresh machine lacks and runs every test. --all adds the forms that take longer.
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
+all=false
+for argument in "$@"; do
+  case $argument in
+    --all) all=true ;;
+    *) echo "usage: scripts/test.sh [--all]" >&2; exit 2 ;;
+  esac
+done
+has cc && has cmake || need_packages build-essential cmake
+step "tests"
+cargo test --locked --quiet --lib --bins
+cargo test --locked --test tests
+step "documentation tests"
+cargo test --locked --doc --quiet
+if $all; then
+  step "tests of the optimised binary"
+  cargo test --locked --release --test tests
+  step "fuzzing"
+  scripts/fuzz.sh 60
+fi
