@@ -4,6 +4,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/lakehead/target}"
 mkdir -p "$CARGO_TARGET_DIR"
+# One compiler for all, so that lints and formatting mean the same everywhere; rustup fetches it where it is missing.
+command -v rustup >/dev/null 2>&1 && export RUSTUP_TOOLCHAIN="${RUSTUP_TOOLCHAIN:-1.95.0}"
 
 # Says what is going on, above what it prints.
 step() { printf '\n== %s\n' "$*"; }
