@@ -4,8 +4,15 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 export CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-${XDG_CACHE_HOME:-$HOME/.cache}/lakehead/target}"
 mkdir -p "$CARGO_TARGET_DIR"
-# One compiler for all, so that lints and formatting mean the same everywhere; rustup fetches it where it is missing.
-command -v rustup >/dev/null 2>&1 && export RUSTUP_TOOLCHAIN="${RUSTUP_TOOLCHAIN:-1.95.0}"
+# One compiler for all, so that lints and formatting mean the same everywhere.
+toolchain=1.95.0
+if [[ -z ${RUSTUP_TOOLCHAIN:-} ]] && command -v rustup >/dev/null 2>&1; then
+  if rustup toolchain list | grep -q "^$toolchain" || rustup toolchain install "$toolchain" --profile minimal -c clippy -c rustfmt; then
+    export RUSTUP_TOOLCHAIN=$toolchain
+  else
+    echo "note: toolchain $toolchain is not there; going on with $(rustc --version)" >&2
+  fi
+fi
 
 # Says what is going on, above what it prints.
 step() { printf '\n== %s\n' "$*"; }
