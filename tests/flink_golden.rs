@@ -1,0 +1,161 @@
+//! What Flink's SQL client printed, compared with what we print: block by block, one block per statement.
+//!
+//! `golden/flink/NAME.sql` went into the real client and `NAME.out` came out; `script_*` ran with `-f`, the others on standard
+//! input. Of an `[ERROR]` the line and the first line of its reason count. Job ids, times and the product's name are masked.
+//! Where we differ on purpose, `EXCEPTIONS` says how and quotes the line of the README that tells the user why.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::Shell;
+
+/// A block where we differ on purpose.
+struct Exception {
+    /// The golden.
+    file: &'static str,
+    /// The number of the block in it, from 0.
+    block: usize,
+    /// What we print instead: no block, one or several.
+    ours: &'static [&'static str],
+    /// Words of the line in the README's table "differs from Flink".
+    because: &'static str,
+}
+
+const JAR_NOTE: &str = "[INFO] Execute statement succeeded.";
+
+const EXCEPTIONS: &[Exception] = &[
+    Exception {
+        file: "splitting",
+        block: 3,
+        ours: &["+-----+\n|   x |\n+-----+\n| a;b |\n+-----+\n1 row in set", "+------+\n|    y |\n+------+\n| it's |\n+------+\n1 row in set"],
+        because: "Several statements on one line",
+    },
+    Exception { file: "splitting", block: 6, ours: &[], because: "`;;` is nothing" },
+    Exception {
+        file: "splitting",
+        block: 13,
+        ours: &["+---+\n| no_semicolon_at_the_end |"],
+        because: "A last statement without `;`",
+    },
+    Exception { file: "jars", block: 1, ours: &[JAR_NOTE], because: "`ADD JAR`" },
+    Exception { file: "jars", block: 2, ours: &[JAR_NOTE], because: "`ADD JAR`" },
+];
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/flink")
+}
+
+/// Cuts a transcript into blocks, one per prompt, without what follows the last statement.
+fn blocks(transcript: &str, prompt: &str) -> Vec<String> {
+    let text = format!("\n{transcript}");
+    let marker = format!("\n{prompt}");
+    let mut blocks: Vec<String> = text.split(marker.as_str()).skip(1).map(str::to_owned).collect();
+    if let Some(last) = blocks.last_mut()
+        && let Some(end) = last.find("\nShutting down the session...")
+    {
+        last.truncate(end);
+    }
+    blocks.into_iter().map(|block| masked(block.trim_end())).filter(|block| !block.is_empty()).collect()
+}
+
+/// Masks what differs from run to run.
+fn masked(text: &str) -> String {
+    let mut out = String::new();
+    for line in text.lines() {
+        let line = line.replace("Flink SQL CLI", "SQL CLI").replace("Lakehead SQL CLI", "SQL CLI");
+        let line = match line.rfind('(') {
+            Some(at) if line.ends_with(" seconds)") => format!("{}(<time> seconds)", &line[..at]),
+            _ => line,
+        };
+        out.push_str(&line);
+        out.push('\n');
+    }
+    out.trim_end().to_owned()
+}
+
+/// Returns what of a block is compared.
+fn compared(block: &str, file: &str) -> String {
+    let mut lines = block.lines();
+    if block.starts_with("[ERROR]") {
+        return format!("{}\n{}", lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
+    }
+    if file == "help" {
+        // The commands and their order are Flink's, what is said of them is ours.
+        let commands = lines.filter_map(|line| line.split_once("\t\t").map(|(command, _)| command));
+        return commands.collect::<Vec<_>>().join("\n");
+    }
+    // Our notes and warnings stand beside Flink's answer.
+    lines.filter(|line| !line.starts_with("[WARNING]") && !line.starts_with("note:")).collect::<Vec<_>>().join("\n")
+}
+
+/// Takes the echoed statement off the front of a block.
+fn without_echo(block: &str, statement_lines: &[String]) -> String {
+    let mut rest: Vec<&str> = block.lines().collect();
+    let echoed = rest.iter().zip(statement_lines).take_while(|(a, b)| a.trim_end() == b.trim_end()).count();
+    rest.drain(..echoed);
+    rest.join("\n")
+}
+
+fn check(name: &str) -> Result<(), String> {
+    let script = folder().join(format!("{name}.sql"));
+    let expected = fs::read_to_string(folder().join(format!("{name}.out"))).unwrap();
+    let shell = Shell::new();
+    let file = script.to_str().unwrap();
+    let output = if name.starts_with("script_") {
+        shell.run(&["--echo", "--flink-exit-code", "-f", file], "")
+    } else {
+        shell.run(&["--echo", "--flink-exit-code"], &fs::read_to_string(&script).unwrap())
+    };
+    if output.code != 0 {
+        return Err(format!("{name}: exit code {}\n{}", output.code, output.stderr));
+    }
+    let ours: Vec<String> = {
+        let text = fs::read_to_string(&script).unwrap();
+        let pieces = lakehead::sql::split(&text);
+        let echoes: Vec<Vec<String>> = pieces.iter().map(|piece| piece.text.lines().enumerate().map(|(at, line)| if at == 0 { line.to_owned() } else { format!("> {line}") }).collect()).collect();
+        blocks(&output.stdout, "Lakehead SQL> ")
+            .iter()
+            .zip(echoes.iter())
+            .map(|(block, echo)| without_echo(block, echo))
+            .collect()
+    };
+    let mut wanted: Vec<(String, bool)> = Vec::new();
+    for (at, block) in blocks(&expected, "Flink SQL> ").into_iter().enumerate() {
+        match EXCEPTIONS.iter().find(|exception| exception.file == name && exception.block == at) {
+            Some(exception) => wanted.extend(exception.ours.iter().map(|ours| ((*ours).to_owned(), true))),
+            None => wanted.push((block, false)),
+        }
+    }
+    for (at, ((wanted, _), ours)) in wanted.iter().zip(&ours).enumerate() {
+        let (wanted, ours) = (compared(wanted, name), compared(ours, name));
+        if wanted != ours {
+            return Err(format!("{name}, block {at}:\n--- Flink\n{wanted}\n--- ours\n{ours}"));
+        }
+    }
+    if wanted.len() != ours.len() {
+        return Err(format!("{name}: {} blocks expected, {} printed\n{}", wanted.len(), ours.len(), output.stdout));
+    }
+    Ok(())
+}
+
+#[test]
+fn the_client_answers_as_flinks_does() {
+    let mut names: Vec<String> = fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
+        .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    assert!(names.len() >= 14, "goldens are missing: {names:?}");
+    let wrong: Vec<String> = names.iter().filter_map(|name| check(name).err()).collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn every_difference_is_told_in_the_readme() {
+    let readme = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md")).unwrap();
+    for exception in EXCEPTIONS {
+        assert!(readme.contains(exception.because), "the README does not say: {}", exception.because);
+    }
+}
