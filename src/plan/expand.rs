@@ -22,59 +22,68 @@ impl Expansion {
     }
 
     /// Writes the part of a statement's text again.
+    ///
+    /// # Errors
+    /// The text cannot be cut into tokens, which it was before.
     pub(crate) fn apply(&self, text: &str, part: Span) -> Result<String> {
         let mut out = String::new();
         let mut covered = 0;
-        let mut previous: Option<String> = None;
-        for token in sql::significant_tokens(text)? {
-            let inside = part.start <= token.span.start && token.span.end <= part.end;
-            if !inside || token.span.start < covered {
+        let mut depth = 0_usize;
+        let mut previous = String::new();
+        for token in sql::token_spans(text)? {
+            if token.start < part.start || token.end > part.end || token.start < covered {
                 continue;
             }
-            let written = &text[token.span.start..token.span.end];
-            let piece = match self.pieces.get(&token.span.start) {
+            let piece = match self.pieces.get(&token.start) {
                 Some((end, replacement)) => {
                     covered = *end;
-                    replacement.clone()
+                    replacement.as_str()
                 }
-                None if token.is_word => written.to_owned(),
-                None => written.to_owned(),
+                None => &text[token.start..token.end],
             };
-            out.push_str(separator(previous.as_deref(), &piece));
-            out.push_str(&piece);
-            previous = Some(piece);
+            out.push_str(separator(&previous, piece, depth));
+            out.push_str(piece);
+            match piece {
+                "(" => depth += 1,
+                ")" => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            piece.clone_into(&mut previous);
         }
         Ok(out)
     }
 }
 
 /// Clauses that start a line.
-const LINE_STARTS: &[&str] = &["FROM", "WHERE", "GROUP", "HAVING", "ORDER", "UNION", "INTERSECT", "EXCEPT", "LIMIT", "INNER", "LEFT", "RIGHT", "FULL", "CROSS", "JOIN"];
+const LINE_STARTS: &[&str] = &[
+    "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "UNION", "INTERSECT", "EXCEPT", "LIMIT", "INNER", "LEFT", "RIGHT", "FULL",
+    "CROSS", "JOIN",
+];
 
 /// Words behind which JOIN stays on the line.
 const JOIN_PREFIXES: &[&str] = &["INNER", "LEFT", "RIGHT", "FULL", "CROSS", "OUTER", "NATURAL"];
 
-/// Returns what stands between two pieces.
-fn separator(previous: Option<&str>, next: &str) -> &'static str {
-    let Some(previous) = previous else { return "" };
-    let upper = next.to_ascii_uppercase();
-    let before = previous.to_ascii_uppercase();
-    if matches!(next, ")" | "," | "." | "]") || matches!(previous, "(" | "." | "[") {
+/// Returns what stands between two pieces, inside of so many brackets.
+fn separator(previous: &str, next: &str, depth: usize) -> &'static str {
+    if previous.is_empty() || matches!(next, ")" | "," | "." | "]") || matches!(previous, "(" | "." | "[") {
         return "";
     }
-    if (next == "(" || next == "[") && is_call(&before) {
+    let (before, word) = (previous.to_ascii_uppercase(), next.to_ascii_uppercase());
+    if matches!(next, "(" | "[") && is_call(&before) {
         return "";
     }
-    if upper == "JOIN" && JOIN_PREFIXES.contains(&before.as_str()) {
-        return " ";
-    }
-    // EXTRACT(x FROM y) and LEFT(s, n) never come here: their keyword follows a bracket or is followed by one.
-    if LINE_STARTS.contains(&upper.as_str()) { "\n" } else { " " }
+    let continues = (word == "JOIN" && JOIN_PREFIXES.contains(&before.as_str()))
+        // LEFT and RIGHT are functions too, where an expression starts.
+        || matches!(before.as_str(), "SELECT" | "," | "=" | "AND" | "OR" | "WHERE" | "ON" | "BY");
+    if depth == 0 && !continues && LINE_STARTS.contains(&word.as_str()) { "\n" } else { " " }
 }
 
 /// Returns whether a bracket behind the piece belongs to it.
 fn is_call(before: &str) -> bool {
-    const APART: &[&str] = &["IN", "AS", "AND", "OR", "NOT", "EXISTS", "FROM", "WHERE", "ON", "VALUES", "SELECT", "BY", "UNION", "ALL", "JOIN", "THEN", "ELSE", "WHEN", "OVER", "USING"];
+    const APART: &[&str] = &[
+        "IN", "AS", "AND", "OR", "NOT", "EXISTS", "FROM", "WHERE", "ON", "VALUES", "SELECT", "BY", "UNION", "ALL", "JOIN", "THEN",
+        "ELSE", "WHEN", "OVER", "USING",
+    ];
     before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '`' || c == ')' || c == ']') && !APART.contains(&before)
 }
 
