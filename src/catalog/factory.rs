@@ -94,7 +94,9 @@ pub(super) fn find_factory(
     options: &std::collections::BTreeMap<String, String>,
 ) -> Result<&'static dyn CatalogFactory> {
     let Some(identifier) = options.get(TYPE) else {
-        return Err(Error::validation("Catalog options do not contain an option key 'type' for discovering a catalog."));
+        return Err(Error::validation(
+            "Catalog options do not contain an option key 'type' for discovering a catalog.",
+        ));
     };
     factories.iter().copied().find(|factory| factory.identifier() == identifier).ok_or_else(|| {
         let mut available: Vec<&str> = factories.iter().map(|factory| factory.identifier()).collect();

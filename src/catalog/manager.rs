@@ -11,8 +11,8 @@ use tokio::sync::Mutex;
 use super::factory::{TYPE, find_factory, resolve_options};
 use super::memory::{database_not_empty, database_not_exist, table_already_exist};
 use super::{
-    Catalog, CatalogContext, CatalogDatabase, CatalogDescriptor, CatalogFactory, CatalogObject, CatalogStore, FunctionRegistry,
-    InMemoryCatalog, MemoryCatalogStore, ObjectIdentifier, ObjectPath,
+    Catalog, CatalogContext, CatalogDatabase, CatalogDescriptor, CatalogFactory, CatalogObject, CatalogStore,
+    FunctionRegistry, InMemoryCatalog, MemoryCatalogStore, ObjectIdentifier, ObjectPath,
 };
 use crate::error::{Error, FlinkClass, Result};
 
@@ -69,7 +69,10 @@ impl std::fmt::Debug for CatalogManager {
 
 impl CatalogManager {
     /// Creates a manager with the built-in catalog in memory. `factories` are the catalog types that CREATE CATALOG knows.
-    pub fn new(factories: &'static [&'static dyn CatalogFactory], settings: ManagerSettings) -> CatalogManager {
+    pub fn new(
+        factories: &'static [&'static dyn CatalogFactory],
+        settings: ManagerSettings,
+    ) -> CatalogManager {
         let ManagerSettings { builtin_catalog, builtin_database, store } = settings;
         let catalog: Arc<dyn Catalog> = Arc::new(InMemoryCatalog::new(&builtin_catalog, &builtin_database));
         let options = [(TYPE, "generic_in_memory"), ("default-database", builtin_database.as_str())];
@@ -77,7 +80,10 @@ impl CatalogManager {
         CatalogManager {
             factories,
             store,
-            builtin: BTreeMap::from([(builtin_catalog.clone(), CatalogDescriptor { options, comment: None })]),
+            builtin: BTreeMap::from([(
+                builtin_catalog.clone(),
+                CatalogDescriptor { options, comment: None },
+            )]),
             opened: Mutex::new(BTreeMap::from([(builtin_catalog.clone(), catalog)])),
             temporary: BTreeMap::new(),
             functions: FunctionRegistry::default(),
@@ -144,14 +150,21 @@ impl CatalogManager {
             }));
         }
         let object = self.permanent_object(identifier).await?;
-        Ok(object.map(|object| ResolvedObject { identifier: identifier.clone(), object, is_temporary: false }))
+        Ok(object.map(|object| ResolvedObject {
+            identifier: identifier.clone(),
+            object,
+            is_temporary: false,
+        }))
     }
 
     /// Returns a table or view that is not temporary.
     ///
     /// # Errors
     /// The catalog cannot be reached.
-    pub async fn permanent_object(&self, identifier: &ObjectIdentifier) -> Result<Option<Arc<CatalogObject>>> {
+    pub async fn permanent_object(
+        &self,
+        identifier: &ObjectIdentifier,
+    ) -> Result<Option<Arc<CatalogObject>>> {
         match self.catalog(&identifier.catalog).await? {
             Some(catalog) => catalog.object(&identifier.path).await,
             None => Ok(None),
@@ -192,7 +205,13 @@ impl CatalogManager {
     }
 
     /// Adds the temporary objects of a database to a list of names, and sorts it.
-    fn add_temporary(&self, names: &mut Vec<String>, catalog: &str, database: &str, wanted: fn(&CatalogObject) -> bool) {
+    fn add_temporary(
+        &self,
+        names: &mut Vec<String>,
+        catalog: &str,
+        database: &str,
+        wanted: fn(&CatalogObject) -> bool,
+    ) {
         let of_database = self.temporary.iter().filter(|(identifier, object)| {
             identifier.catalog == catalog && identifier.path.database == database && wanted(object)
         });
@@ -219,7 +238,11 @@ impl CatalogManager {
     ) -> Result<()> {
         let catalog = self.existing_catalog(&identifier.catalog).await?;
         if catalog.object(&identifier.path).await?.is_some() {
-            return if if_not_exists { Ok(()) } else { Err(table_already_exist(&identifier.path, &identifier.catalog)) };
+            return if if_not_exists {
+                Ok(())
+            } else {
+                Err(table_already_exist(&identifier.path, &identifier.catalog))
+            };
         }
         if catalog.database(&identifier.path.database).await?.is_none() {
             return Err(database_not_exist(&identifier.path.database, &identifier.catalog));
@@ -231,9 +254,15 @@ impl CatalogManager {
     ///
     /// # Errors
     /// There is a temporary one of this name already and `if_not_exists` is false.
-    pub fn create_temporary(&mut self, identifier: &ObjectIdentifier, object: CatalogObject, if_not_exists: bool) -> Result<()> {
+    pub fn create_temporary(
+        &mut self,
+        identifier: &ObjectIdentifier,
+        object: CatalogObject,
+        if_not_exists: bool,
+    ) -> Result<()> {
         if self.temporary.contains_key(identifier) {
-            let exists = Error::already_exists(format!("Temporary table '{}' already exists", identifier.quoted()));
+            let exists =
+                Error::already_exists(format!("Temporary table '{}' already exists", identifier.quoted()));
             return if if_not_exists { Ok(()) } else { Err(exists) };
         }
         self.temporary.insert(identifier.clone(), Arc::new(object));
@@ -265,7 +294,12 @@ impl CatalogManager {
     ///
     /// # Errors
     /// There is none of this kind and `if_exists` is false, or a temporary one hides it.
-    pub async fn drop_object(&mut self, identifier: &ObjectIdentifier, view: bool, if_exists: bool) -> Result<()> {
+    pub async fn drop_object(
+        &mut self,
+        identifier: &ObjectIdentifier,
+        view: bool,
+        if_exists: bool,
+    ) -> Result<()> {
         let (kind, title) = if view { ("view", "View") } else { ("table", "Table") };
         if self.temporary.get(identifier).is_some_and(|object| object.is_view() == view) {
             let name = identifier.quoted();
@@ -285,13 +319,19 @@ impl CatalogManager {
     ///
     /// # Errors
     /// There is none of this kind and `if_exists` is false.
-    pub fn drop_temporary(&mut self, identifier: &ObjectIdentifier, view: bool, if_exists: bool) -> Result<()> {
+    pub fn drop_temporary(
+        &mut self,
+        identifier: &ObjectIdentifier,
+        view: bool,
+        if_exists: bool,
+    ) -> Result<()> {
         if self.temporary.get(identifier).is_some_and(|object| object.is_view() == view) {
             self.temporary.remove(identifier);
             return Ok(());
         }
         let kind = if view { "view" } else { "table" };
-        let missing = || Error::not_found(format!("Temporary {kind} with identifier '{identifier}' does not exist."));
+        let missing =
+            || Error::not_found(format!("Temporary {kind} with identifier '{identifier}' does not exist."));
         if if_exists { Ok(()) } else { Err(missing()) }
     }
 }
@@ -354,12 +394,18 @@ impl CatalogManager {
     ///
     /// # Errors
     /// The name is taken and `if_not_exists` is false, the options do not fit, or the place cannot be reached.
-    pub async fn create_catalog(&mut self, name: &str, descriptor: CatalogDescriptor, if_not_exists: bool) -> Result<()> {
+    pub async fn create_catalog(
+        &mut self,
+        name: &str,
+        descriptor: CatalogDescriptor,
+        if_not_exists: bool,
+    ) -> Result<()> {
         if name.trim().is_empty() {
             return Err(Error::validation("Catalog name cannot be null or empty."));
         }
         if self.descriptor(name)?.is_some() {
-            let exists = Error::already_exists(format!("Catalog {name} already exists.")).class(FlinkClass::CATALOG);
+            let exists =
+                Error::already_exists(format!("Catalog {name} already exists.")).class(FlinkClass::CATALOG);
             return if if_not_exists { Ok(()) } else { Err(exists) };
         }
         let catalog = self.open(name, &descriptor).await?;
@@ -372,9 +418,15 @@ impl CatalogManager {
     ///
     /// # Errors
     /// There is no such catalog, or the changed options do not fit.
-    pub async fn alter_catalog(&mut self, name: &str, change: impl FnOnce(&mut CatalogDescriptor)) -> Result<()> {
-        let missing =
-            || Error::not_found(format!("Catalog {name} does not exist in the catalog store.")).class(FlinkClass::CATALOG);
+    pub async fn alter_catalog(
+        &mut self,
+        name: &str,
+        change: impl FnOnce(&mut CatalogDescriptor),
+    ) -> Result<()> {
+        let missing = || {
+            Error::not_found(format!("Catalog {name} does not exist in the catalog store."))
+                .class(FlinkClass::CATALOG)
+        };
         let mut descriptor = self.descriptor(name)?.ok_or_else(missing)?;
         let options_before = descriptor.options.clone();
         change(&mut descriptor);
@@ -400,7 +452,8 @@ impl CatalogManager {
         // A definition that cannot be read can still be dropped.
         let exists = self.builtin.contains_key(name) || self.store.names()?.iter().any(|known| known == name);
         if !exists {
-            let missing = Error::not_found(format!("Catalog {name} does not exist.")).class(FlinkClass::CATALOG);
+            let missing =
+                Error::not_found(format!("Catalog {name} does not exist.")).class(FlinkClass::CATALOG);
             return if if_exists { Ok(()) } else { Err(missing) };
         }
         if name == self.current_catalog {
@@ -421,7 +474,10 @@ impl CatalogManager {
     /// # Errors
     /// There is no such catalog, or it cannot be opened.
     pub async fn use_catalog(&mut self, name: &str) -> Result<()> {
-        let missing = || Error::not_found(format!("A catalog with name [{name}] does not exist.")).class(FlinkClass::CATALOG);
+        let missing = || {
+            Error::not_found(format!("A catalog with name [{name}] does not exist."))
+                .class(FlinkClass::CATALOG)
+        };
         let catalog = self.catalog(name).await?.ok_or_else(missing)?;
         if self.current_catalog != name {
             name.clone_into(&mut self.current_catalog);
@@ -467,8 +523,13 @@ impl CatalogManager {
     ) -> Result<()> {
         let existing = self.existing_catalog(catalog).await?;
         if existing.database(name).await?.is_some() {
-            let exists = Error::already_exists(format!("Database {name} already exists in Catalog {catalog}."));
-            return if if_not_exists { Ok(()) } else { Err(exists.class(FlinkClass::DATABASE_ALREADY_EXIST)) };
+            let exists =
+                Error::already_exists(format!("Database {name} already exists in Catalog {catalog}."));
+            return if if_not_exists {
+                Ok(())
+            } else {
+                Err(exists.class(FlinkClass::DATABASE_ALREADY_EXIST))
+            };
         }
         existing.create_database(name, database).await
     }
@@ -477,7 +538,12 @@ impl CatalogManager {
     ///
     /// # Errors
     /// There is no such database.
-    pub async fn alter_database(&mut self, catalog: &str, name: &str, properties: BTreeMap<String, String>) -> Result<()> {
+    pub async fn alter_database(
+        &mut self,
+        catalog: &str,
+        name: &str,
+        properties: BTreeMap<String, String>,
+    ) -> Result<()> {
         let existing = self.existing_catalog(catalog).await?;
         let database = existing.database(name).await?;
         let mut database = database.ok_or_else(|| database_not_exist(name, catalog))?;
@@ -489,7 +555,13 @@ impl CatalogManager {
     ///
     /// # Errors
     /// It is the current one, is not empty and `cascade` is false, or does not exist and `if_exists` is false.
-    pub async fn drop_database(&mut self, catalog: &str, name: &str, if_exists: bool, cascade: bool) -> Result<()> {
+    pub async fn drop_database(
+        &mut self,
+        catalog: &str,
+        name: &str,
+        if_exists: bool,
+        cascade: bool,
+    ) -> Result<()> {
         if catalog == self.current_catalog && name == self.current_database {
             return Err(Error::validation("Cannot drop a database which is currently in use.")
                 .hint("Switch to another one with USE first."));
@@ -511,10 +583,14 @@ impl CatalogManager {
     /// # Errors
     /// There is no such catalog or database.
     pub async fn use_database(&mut self, catalog: &str, name: &str) -> Result<()> {
-        let missing = || Error::not_found(format!("A catalog with name [{catalog}] does not exist.")).class(FlinkClass::CATALOG);
+        let missing = || {
+            Error::not_found(format!("A catalog with name [{catalog}] does not exist."))
+                .class(FlinkClass::CATALOG)
+        };
         let existing = self.catalog(catalog).await?.ok_or_else(missing)?;
         if existing.database(name).await?.is_none() {
-            let message = format!("A database with name [{name}] does not exist in the catalog: [{catalog}].");
+            let message =
+                format!("A database with name [{name}] does not exist in the catalog: [{catalog}].");
             return Err(Error::not_found(message).class(FlinkClass::CATALOG));
         }
         catalog.clone_into(&mut self.current_catalog);

@@ -5,11 +5,15 @@
 
 mod execute;
 mod jobs;
+mod like_pattern;
 mod lookup;
 mod modules;
 mod result;
 mod result_table;
+mod schema_change;
 mod statements;
+mod table_definition;
+mod table_like;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

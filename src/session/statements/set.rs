@@ -13,7 +13,10 @@ impl Session {
                 let entries = self.config.entries();
                 answer(vec![
                     AnswerColumn::texts("key", entries.keys().map(|key| Some(*key))),
-                    AnswerColumn::texts("value", entries.iter().map(|(key, value)| Some(redact_value(key, value)))),
+                    AnswerColumn::texts(
+                        "value",
+                        entries.iter().map(|(key, value)| Some(redact_value(key, value))),
+                    ),
                 ])
             }
             SetCommand::Assign(option) => {
@@ -24,7 +27,10 @@ impl Session {
     }
 
     /// Takes one option or all of them back to what the session started with.
-    pub(in crate::session) fn execute_reset(&mut self, key: Option<&Spanned<String>>) -> Result<StatementResult> {
+    pub(in crate::session) fn execute_reset(
+        &mut self,
+        key: Option<&Spanned<String>>,
+    ) -> Result<StatementResult> {
         match key {
             Some(key) => self.config.reset(&key.value),
             None => self.config.reset_all(),
