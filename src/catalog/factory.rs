@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::planned::{ICEBERG, JDBC};
 use super::{Catalog, InMemoryCatalog};
 use crate::error::{Error, Result};
 use crate::options::{ConfigOption, OptionDef, TableOptions, nearest, resolve_references};
@@ -12,8 +13,8 @@ use crate::options::{ConfigOption, OptionDef, TableOptions, nearest, resolve_ref
 /// The option that picks the factory.
 pub(super) const TYPE: &str = "type";
 
-/// Every catalog type that needs no connector.
-pub static CATALOG_FACTORIES: &[&dyn CatalogFactory] = &[&GenericInMemory];
+/// Every catalog type, in the order of the reference.
+pub static CATALOG_FACTORIES: &[&dyn CatalogFactory] = &[&GenericInMemory, &JDBC, &ICEBERG];
 
 /// What a factory knows of the catalog that it makes.
 #[derive(Debug)]

@@ -5,6 +5,7 @@ mod functions;
 mod manager;
 mod memory;
 mod object_path;
+mod planned;
 mod store;
 mod table;
 
