@@ -16,7 +16,8 @@ pub(super) struct PlannedCatalog {
 }
 
 const BASE_URL: ConfigOption<String> = ConfigOption::required("base-url", "The server, without a database.");
-const JDBC_DATABASE: ConfigOption<String> = ConfigOption::required("default-database", "The database to start with.");
+const JDBC_DATABASE: ConfigOption<String> =
+    ConfigOption::required("default-database", "The database to start with.");
 const PASSWORD: ConfigOption<String> = ConfigOption::required("password", "The user's password.");
 const USERNAME: ConfigOption<String> = ConfigOption::required("username", "The user.");
 

@@ -86,7 +86,8 @@ fn read(file: &Path) -> Result<String> {
 
 /// Reads YAML and flattens it.
 fn parse_yaml(text: &str, file: &Path) -> Result<BTreeMap<String, String>> {
-    let malformed = |reason: &str| Error::validation(format!("configuration file '{}' {reason}", file.display()));
+    let malformed =
+        |reason: &str| Error::validation(format!("configuration file '{}' {reason}", file.display()));
     let root: Value =
         serde_yaml_ng::from_str(text).map_err(|error| malformed("is not valid YAML").caused_by(error))?;
     let mut entries = BTreeMap::new();
@@ -145,8 +146,13 @@ fn parse_properties(text: &str, source: &str) -> Result<BTreeMap<String, String>
             continue;
         }
         let entry = line.split_once(": ").or_else(|| Some((line.strip_suffix(':')?, "")));
-        let Some((key, value)) = entry.map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| !key.is_empty()) else {
-            return Err(Error::validation(format!("line {} of {source} is not of the form 'key: value'", index + 1)));
+        let Some((key, value)) =
+            entry.map(|(key, value)| (key.trim(), value.trim())).filter(|(key, _)| !key.is_empty())
+        else {
+            return Err(Error::validation(format!(
+                "line {} of {source} is not of the form 'key: value'",
+                index + 1
+            )));
         };
         entries.insert(key.to_owned(), unquoted(value).to_owned());
     }
@@ -173,14 +179,22 @@ fn load_client_defaults(file: &Path) -> Result<BTreeMap<String, String>> {
         ("restart-strategy.delay", "restart-strategy.fixed-delay.delay"),
         ("restart-strategy.attempts", "restart-strategy.fixed-delay.attempts"),
         ("restart-strategy.failure-rate-interval", "restart-strategy.failure-rate.failure-rate-interval"),
-        ("restart-strategy.max-failures-per-interval", "restart-strategy.failure-rate.max-failures-per-interval"),
+        (
+            "restart-strategy.max-failures-per-interval",
+            "restart-strategy.failure-rate.max-failures-per-interval",
+        ),
     ];
     const STATEMENTS: &[&str] = &["catalogs", "functions", "modules", "tables", "views"];
-    let malformed = |reason: &str| Error::validation(format!("configuration file '{}' {reason}", file.display()));
+    let malformed =
+        |reason: &str| Error::validation(format!("configuration file '{}' {reason}", file.display()));
     let root: Value = serde_yaml_ng::from_str(&read(file)?)
         .map_err(|error| malformed("is not valid YAML").caused_by(error))?;
     let Some(sections) = root.as_mapping() else {
-        return if root.is_null() { Ok(BTreeMap::new()) } else { Err(malformed("must hold keys and values")) };
+        return if root.is_null() {
+            Ok(BTreeMap::new())
+        } else {
+            Err(malformed("must hold keys and values"))
+        };
     };
     let mut entries = BTreeMap::new();
     for (section, value) in sections {
@@ -198,9 +212,15 @@ fn load_client_defaults(file: &Path) -> Result<BTreeMap<String, String>> {
             Some("configuration") if !value.is_null() => {
                 flatten("", value, &mut entries).map_err(|reason| malformed(&reason))?;
             }
-            Some(name) if STATEMENTS.contains(&name) && value.as_sequence().is_some_and(|items| !items.is_empty()) => {
-                return Err(Error::unsupported(format!("section '{name}' of '{}' is not supported", file.display()))
-                    .hint("Write its entries as CREATE statements into a file and run it with -i."));
+            Some(name)
+                if STATEMENTS.contains(&name)
+                    && value.as_sequence().is_some_and(|items| !items.is_empty()) =>
+            {
+                return Err(Error::unsupported(format!(
+                    "section '{name}' of '{}' is not supported",
+                    file.display()
+                ))
+                .hint("Write its entries as CREATE statements into a file and run it with -i."));
             }
             _ => {}
         }
@@ -234,7 +254,12 @@ mod tests {
         let text: Vec<String> = entries.iter().map(|(key, value)| format!("{key}={value}")).collect();
         assert_eq!(
             text,
-            ["execution.checkpointing.interval=3s", "parallelism.default=2", "pipeline.jars=a;b", "rest.port=8081"]
+            [
+                "execution.checkpointing.interval=3s",
+                "parallelism.default=2",
+                "pipeline.jars=a;b",
+                "rest.port=8081"
+            ]
         );
     }
 
@@ -275,9 +300,13 @@ mod tests {
     #[test]
     fn malformed_files_are_named() {
         for text in ["a: [", "- a", "a: [[b]]"] {
-            assert!(load("config.yaml", text).unwrap_err().message().starts_with("configuration file '"), "{text}");
+            assert!(
+                load("config.yaml", text).unwrap_err().message().starts_with("configuration file '"),
+                "{text}"
+            );
         }
-        let missing = ConfigSources { config: Some(PathBuf::from("/no/such/file.yaml")), ..ConfigSources::default() };
+        let missing =
+            ConfigSources { config: Some(PathBuf::from("/no/such/file.yaml")), ..ConfigSources::default() };
         assert!(missing.load().unwrap_err().message().contains("cannot be read"));
     }
 }

@@ -32,7 +32,8 @@ use crate::catalog::{
 };
 use crate::error::{Error, Result};
 use crate::options::{
-    BUILTIN_CATALOG_NAME, BUILTIN_DATABASE_NAME, CATALOG_STORE_KIND, CATALOG_STORE_PATH, OptionDef, SessionConfig,
+    BUILTIN_CATALOG_NAME, BUILTIN_DATABASE_NAME, CATALOG_STORE_KIND, CATALOG_STORE_PATH, OptionDef,
+    SessionConfig,
 };
 use crate::sql;
 

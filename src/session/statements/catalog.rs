@@ -48,7 +48,7 @@ impl Session {
         let altered = self.catalogs.alter_catalog(&name.value, |descriptor| match change {
             AlterOptions::Set(options) => descriptor.options.extend(option_map(options)),
             AlterOptions::Reset(keys) => {
-                descriptor.options.retain(|key, _| !keys.iter().any(|reset| reset.value == *key))
+                descriptor.options.retain(|key, _| !keys.iter().any(|reset| reset.value == *key));
             }
             AlterOptions::Comment(comment) => descriptor.comment = Some(comment.clone()),
         });

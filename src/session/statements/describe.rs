@@ -100,9 +100,9 @@ impl Session {
         }
         let builtin = system_name.and_then(|name| {
             let is_named = |other: &&str| other.eq_ignore_ascii_case(name);
-            FUNCTIONS.iter().find(|function| {
-                is_named(&function.name()) || function.aliases().iter().any(|alias| is_named(&alias))
-            })
+            FUNCTIONS
+                .iter()
+                .find(|function| is_named(&function.name()) || function.aliases().iter().any(is_named))
         });
         let builtin = builtin.ok_or_else(|| {
             let parts: Vec<String> =

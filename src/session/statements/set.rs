@@ -19,7 +19,10 @@ const TRANSLATED: &[(&str, &str)] = &[
     ("execution.restart-strategy.type", "restart-strategy.type"),
     ("execution.restart-strategy.delay", "restart-strategy.fixed-delay.delay"),
     ("execution.restart-strategy.attempts", "restart-strategy.fixed-delay.attempts"),
-    ("execution.restart-strategy.failure-rate-interval", "restart-strategy.failure-rate.failure-rate-interval"),
+    (
+        "execution.restart-strategy.failure-rate-interval",
+        "restart-strategy.failure-rate.failure-rate-interval",
+    ),
     (
         "execution.restart-strategy.max-failures-per-interval",
         "restart-strategy.failure-rate.max-failures-per-interval",
@@ -69,7 +72,10 @@ impl Session {
                 let entries = self.config.entries();
                 answer(vec![
                     AnswerColumn::texts("key", entries.keys().map(|key| Some(*key))),
-                    AnswerColumn::texts("value", entries.iter().map(|(key, value)| Some(redact_value(key, value)))),
+                    AnswerColumn::texts(
+                        "value",
+                        entries.iter().map(|(key, value)| Some(redact_value(key, value))),
+                    ),
                 ])
             }
             SetCommand::ListAll => self.list_all_options(),
@@ -103,7 +109,8 @@ impl Session {
             .iter()
             .map(|option| {
                 let key = option.key();
-                let given = std::iter::once(&key).chain(option.old_keys()).find_map(|key| self.config.raw(key));
+                let given =
+                    std::iter::once(&key).chain(option.old_keys()).find_map(|key| self.config.raw(key));
                 let value = given.or(option.default_text()).map(|value| redact_value(key, value).to_owned());
                 (key.to_owned(), value, option.default_text(), option.doc())
             })
@@ -123,7 +130,10 @@ impl Session {
     }
 
     /// Takes one option or all of them back to what the session started with.
-    pub(in crate::session) fn execute_reset(&mut self, key: Option<&Spanned<String>>) -> Result<StatementResult> {
+    pub(in crate::session) fn execute_reset(
+        &mut self,
+        key: Option<&Spanned<String>>,
+    ) -> Result<StatementResult> {
         match key {
             Some(key) => self.config.reset(translated(&key.value).unwrap_or(&key.value)),
             None => self.config.reset_all(),
@@ -145,13 +155,23 @@ mod tests {
 
     #[test]
     fn only_what_flinks_executor_reads_is_checked_at_once() {
-        let checked = |key: &str, value: &str| check(session_option(key).unwrap(), value).map_err(|e| e.message().to_owned());
+        let checked = |key: &str, value: &str| {
+            check(session_option(key).unwrap(), value).map_err(|e| e.message().to_owned())
+        };
         assert_eq!(checked("table.exec.state.ttl", "x"), Ok(()));
         assert_eq!(checked("sql-client.execution.result-mode", "wrong"), Ok(()));
         assert_eq!(checked("table.local-time-zone", "Nowhere/City"), Ok(()));
         assert_eq!(checked("parallelism.default", "abc"), Err("For input string: \"abc\"".to_owned()));
-        assert!(checked("execution.runtime-mode", "automatic").unwrap_err().starts_with("Unsupported mode 'AUTOMATIC'"));
-        assert!(checked("execution.runtime-mode", "sideways").unwrap_err().contains("[[STREAMING, BATCH, AUTOMATIC]]"));
+        assert!(
+            checked("execution.runtime-mode", "automatic")
+                .unwrap_err()
+                .starts_with("Unsupported mode 'AUTOMATIC'")
+        );
+        assert!(
+            checked("execution.runtime-mode", "sideways")
+                .unwrap_err()
+                .contains("[[STREAMING, BATCH, AUTOMATIC]]")
+        );
         assert!(checked("table.sql-dialect", "hive").is_err());
         assert_eq!(checked("table.sql-dialect", "DEFAULT"), Ok(()));
     }
