@@ -41,10 +41,8 @@ impl Session {
     /// Closes the statement set and runs it.
     pub(in crate::session) async fn end_statement_set(&mut self) -> Result<StatementResult> {
         let collected = self.statement_set.take().ok_or_else(|| {
-            Error::validation(
-                "No Statement Set to submit. 'END' statement should be used after 'BEGIN STATEMENT SET'.",
-            )
-            .class(FlinkClass::GATEWAY_EXECUTION)
+            Error::validation("No Statement Set to submit. 'END' statement should be used after 'BEGIN STATEMENT SET'.")
+                .class(FlinkClass::GATEWAY_EXECUTION)
         })?;
         if collected.is_empty() {
             return Ok(StatementResult::Done);
@@ -56,10 +54,7 @@ impl Session {
 
     /// Runs several INSERTs as one job.
     #[allow(clippy::unused_async, reason = "running a job waits for catalogs")]
-    pub(in crate::session) async fn execute_statement_set(
-        &mut self,
-        _statements: &[Statement],
-    ) -> Result<StatementResult> {
+    pub(in crate::session) async fn execute_statement_set(&mut self, _statements: &[Statement]) -> Result<StatementResult> {
         Err(Error::unsupported("statement sets are not supported yet"))
     }
 }
