@@ -53,7 +53,7 @@ pub(super) fn answer(columns: Vec<AnswerColumn>) -> Result<StatementResult> {
 }
 
 /// Makes an answer of one column of texts.
-pub(super) fn list<T: AsRef<str>>(
+pub(super) fn text_table<T: AsRef<str>>(
     name: &str,
     values: impl IntoIterator<Item = T>,
 ) -> Result<StatementResult> {

@@ -4,7 +4,7 @@ use crate::catalog::CatalogObject;
 use crate::error::{Error, Result};
 use crate::function::FUNCTIONS;
 use crate::session::like_pattern::matches;
-use crate::session::result_table::{AnswerColumn, answer, list};
+use crate::session::result_table::{AnswerColumn, answer, text_table};
 use crate::session::{Session, StatementResult};
 use crate::sql::{LikePattern, ObjectName, Show, ShowWhat, Spanned};
 
@@ -13,7 +13,7 @@ fn filtered(column: &str, mut names: Vec<String>, like: Option<&LikePattern>) ->
     names.retain(|name| matches(like, name));
     names.sort_unstable();
     names.dedup();
-    list(column, names)
+    text_table(column, names)
 }
 
 impl Session {
@@ -22,8 +22,10 @@ impl Session {
         let like = show.like.as_ref();
         match &show.what {
             ShowWhat::Catalogs => filtered("catalog name", self.catalogs.catalog_names()?, like),
-            ShowWhat::CurrentCatalog => list("current catalog name", [self.catalogs.current_catalog()]),
-            ShowWhat::CurrentDatabase => list("current database name", [self.catalogs.current_database()]),
+            ShowWhat::CurrentCatalog => text_table("current catalog name", [self.catalogs.current_catalog()]),
+            ShowWhat::CurrentDatabase => {
+                text_table("current database name", [self.catalogs.current_database()])
+            }
             ShowWhat::Databases { catalog } => self.show_databases(catalog.as_ref(), like).await,
             ShowWhat::Tables { database } => {
                 let (catalog, database) = self.shown_database(database.as_ref()).await?;
@@ -44,7 +46,7 @@ impl Session {
                 self.show_functions(*user_only, database.as_ref(), like).await
             }
             ShowWhat::Procedures { database } => self.show_procedures(database.as_ref(), like).await,
-            ShowWhat::Modules { full: false } => list("module name", self.modules.used()),
+            ShowWhat::Modules { full: false } => text_table("module name", self.modules.used()),
             ShowWhat::Modules { full: true } => {
                 let modules = self.modules.all();
                 answer(vec![
@@ -52,7 +54,7 @@ impl Session {
                     AnswerColumn::booleans("used", modules.iter().map(|(_, used)| *used)),
                 ])
             }
-            ShowWhat::Jars => list("jars", &self.jars),
+            ShowWhat::Jars => text_table("jars", &self.jars),
             ShowWhat::Jobs => self.show_jobs(),
             ShowWhat::Columns(table) => self.show_columns(table, like).await,
             ShowWhat::Partitions { table, .. } => self.show_partitions(table).await,
@@ -99,7 +101,7 @@ impl Session {
     /// Lists what there never is any of.
     async fn show_nothing(&self, column: &str, database: Option<&ObjectName>) -> Result<StatementResult> {
         self.shown_database(database).await?;
-        list(column, Vec::<String>::new())
+        text_table(column, Vec::<String>::new())
     }
 
     /// Lists the functions, built-in ones in small letters as the user's are.
@@ -143,7 +145,7 @@ impl Session {
         };
         match found.object.as_ref() {
             CatalogObject::Table(table) if !table.partition_keys.is_empty() => {
-                list("partition name", Vec::<String>::new())
+                text_table("partition name", Vec::<String>::new())
             }
             _ => {
                 let catalog = &identifier.catalog;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use crate::catalog::{CatalogObject, CatalogTable, CatalogView, Distribution, ObjectIdentifier};
 use crate::error::{Error, FlinkClass, Result, redact_value};
 use crate::schema::{Column, ColumnKind};
-use crate::session::result_table::list;
+use crate::session::result_table::text_table;
 use crate::session::{Session, StatementResult};
 use crate::sql::{ObjectName, Spanned};
 
@@ -20,7 +20,7 @@ impl Session {
             .ok_or_else(|| missing("TABLE", "Table", &identifier, name))?;
         match found.object.as_ref() {
             CatalogObject::Table(table) => {
-                list("result", [table_text(&identifier, table, found.is_temporary)])
+                text_table("result", [table_text(&identifier, table, found.is_temporary)])
             }
             CatalogObject::View(_) => Err(wrong_kind("TABLE", &identifier, "VIEW").at(name.span)),
         }
@@ -35,7 +35,9 @@ impl Session {
             .await?
             .ok_or_else(|| missing("VIEW", "View", &identifier, name))?;
         match found.object.as_ref() {
-            CatalogObject::View(view) => list("result", [view_text(&identifier, view, found.is_temporary)]),
+            CatalogObject::View(view) => {
+                text_table("result", [view_text(&identifier, view, found.is_temporary)])
+            }
             CatalogObject::Table(_) => Err(wrong_kind("VIEW", &identifier, "TABLE").at(name.span)),
         }
     }
@@ -49,7 +51,7 @@ impl Session {
         let mut text = format!("CREATE CATALOG {}\n", quoted(&name.value));
         push_comment(&mut text, descriptor.comment.as_deref());
         push_options(&mut text, &descriptor.options);
-        list("result", [text])
+        text_table("result", [text])
     }
 }
 

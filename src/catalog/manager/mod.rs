@@ -3,18 +3,21 @@
 //!
 //! A catalog whose definition comes from the store is opened when it is first used, also by a mere look-up; hence the lock.
 
+mod catalogs;
+mod databases;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use super::factory::{TYPE, find_factory, resolve_options};
-use super::memory::{database_not_empty, database_not_exist, table_already_exist};
+use super::factory::TYPE;
+use super::memory::{database_not_exist, table_already_exist};
 use super::{
-    Catalog, CatalogContext, CatalogDatabase, CatalogDescriptor, CatalogFactory, CatalogObject, CatalogStore,
-    FunctionRegistry, InMemoryCatalog, MemoryCatalogStore, ObjectIdentifier, ObjectPath,
+    Catalog, CatalogDescriptor, CatalogFactory, CatalogObject, CatalogStore, FunctionRegistry,
+    InMemoryCatalog, MemoryCatalogStore, ObjectIdentifier, ObjectPath,
 };
-use crate::error::{Error, FlinkClass, Result};
+use crate::error::{Error, Result};
 
 /// What a manager starts with.
 #[derive(Debug)]
@@ -336,265 +339,138 @@ impl CatalogManager {
     }
 }
 
-/// Catalogs.
-impl CatalogManager {
-    /// Returns the names of all catalogs, sorted.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn catalog_names(&self) -> Result<Vec<String>> {
-        let mut names = self.store.names()?;
-        names.extend(self.builtin.keys().cloned());
-        names.sort_unstable();
-        names.dedup();
-        Ok(names)
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::{CATALOG_FACTORIES, CatalogDatabase, CatalogTable, CatalogView, FileCatalogStore};
+
+    fn manager() -> CatalogManager {
+        CatalogManager::new(CATALOG_FACTORIES, ManagerSettings::default())
     }
 
-    /// Returns how a catalog was made, or None if there is none of this name.
-    ///
-    /// # Errors
-    /// The store cannot be read.
-    pub fn descriptor(&self, name: &str) -> Result<Option<CatalogDescriptor>> {
-        match self.builtin.get(name) {
-            Some(descriptor) => Ok(Some(descriptor.clone())),
-            None => self.store.get(name),
-        }
+    fn table() -> CatalogObject {
+        CatalogObject::Table(CatalogTable::default())
     }
 
-    /// Returns a catalog, opened, or None if there is none of this name.
-    ///
-    /// # Errors
-    /// It cannot be opened.
-    pub async fn catalog(&self, name: &str) -> Result<Option<Arc<dyn Catalog>>> {
-        let mut opened = self.opened.lock().await;
-        if let Some(catalog) = opened.get(name) {
-            return Ok(Some(Arc::clone(catalog)));
-        }
-        let Some(descriptor) = self.descriptor(name)? else { return Ok(None) };
-        let catalog = self.open(name, &descriptor).await?;
-        opened.insert(name.to_owned(), Arc::clone(&catalog));
-        Ok(Some(catalog))
+    fn view() -> CatalogObject {
+        CatalogObject::View(CatalogView {
+            original_query: "SELECT 1".to_owned(),
+            expanded_query: "SELECT 1".to_owned(),
+            columns: Vec::new(),
+            comment: None,
+        })
     }
 
-    /// Makes the catalog that a descriptor describes.
-    async fn open(&self, name: &str, descriptor: &CatalogDescriptor) -> Result<Arc<dyn Catalog>> {
-        let factory = find_factory(self.factories, &descriptor.options)?;
-        let options = resolve_options(factory.identifier(), &descriptor.options)?;
-        options.declare(factory.options());
-        options.require(factory.options())?;
-        factory.create(CatalogContext { name: name.to_owned(), options }).await
+    fn descriptor(options: &[(&str, &str)]) -> CatalogDescriptor {
+        let options = options.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
+        CatalogDescriptor { options, comment: None }
     }
 
-    /// Returns a catalog that must exist.
-    async fn existing_catalog(&self, name: &str) -> Result<Arc<dyn Catalog>> {
-        self.catalog(name).await?.ok_or_else(|| Error::not_found(format!("Catalog {name} does not exist.")))
+    fn parts(name: &str) -> Vec<String> {
+        name.split('.').map(str::to_owned).collect()
     }
 
-    /// Creates and opens a catalog.
-    ///
-    /// # Errors
-    /// The name is taken and `if_not_exists` is false, the options do not fit, or the place cannot be reached.
-    pub async fn create_catalog(
-        &mut self,
-        name: &str,
-        descriptor: CatalogDescriptor,
-        if_not_exists: bool,
-    ) -> Result<()> {
-        if name.trim().is_empty() {
-            return Err(Error::validation("Catalog name cannot be null or empty."));
-        }
-        if self.descriptor(name)?.is_some() {
-            let exists =
-                Error::already_exists(format!("Catalog {name} already exists.")).class(FlinkClass::CATALOG);
-            return if if_not_exists { Ok(()) } else { Err(exists) };
-        }
-        let catalog = self.open(name, &descriptor).await?;
-        self.store.put(name, &descriptor)?;
-        self.opened.lock().await.insert(name.to_owned(), catalog);
-        Ok(())
+    #[tokio::test]
+    async fn a_temporary_object_hides_a_permanent_one_until_it_is_dropped() {
+        let mut catalogs = manager();
+        let name = catalogs.resolve(&parts("t")).unwrap();
+        catalogs.create_object(&name, table(), false).await.unwrap();
+        catalogs.create_temporary(&name, view(), false).unwrap();
+        assert!(catalogs.object(&name).await.unwrap().unwrap().object.is_view());
+        assert_eq!(catalogs.table_names("default_catalog", "default_database").await.unwrap(), ["t"]);
+        assert_eq!(catalogs.view_names("default_catalog", "default_database").await.unwrap(), ["t"]);
+        let error = catalogs.create_temporary(&name, table(), false).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "Temporary table '`default_catalog`.`default_database`.`t`' already exists"
+        );
+        catalogs.drop_temporary(&name, true, false).unwrap();
+        assert!(!catalogs.object(&name).await.unwrap().unwrap().object.is_view());
+        catalogs.create_temporary(&name, table(), false).unwrap();
+        let error = catalogs.drop_object(&name, false, true).await.unwrap_err();
+        assert!(
+            error.message().starts_with("Temporary table with identifier '`default_catalog`."),
+            "{error}"
+        );
     }
 
-    /// Changes how a catalog is made, and makes it anew unless that would lose its tables.
-    ///
-    /// # Errors
-    /// There is no such catalog, or the changed options do not fit.
-    pub async fn alter_catalog(
-        &mut self,
-        name: &str,
-        change: impl FnOnce(&mut CatalogDescriptor),
-    ) -> Result<()> {
-        let missing = || {
-            Error::not_found(format!("Catalog {name} does not exist in the catalog store."))
-                .class(FlinkClass::CATALOG)
+    #[tokio::test]
+    async fn names_have_one_to_three_parts() {
+        let mut catalogs = manager();
+        catalogs.create_catalog("c", descriptor(&[("type", "generic_in_memory")]), false).await.unwrap();
+        catalogs.use_catalog("c").await.unwrap();
+        assert_eq!(catalogs.resolve(&parts("t")).unwrap().to_string(), "c.default.t");
+        assert_eq!(catalogs.resolve(&parts("d.t")).unwrap().to_string(), "c.d.t");
+        assert_eq!(catalogs.resolve(&parts("x.d.t")).unwrap().to_string(), "x.d.t");
+        let error = catalogs.resolve(&parts("a.b.c.d")).unwrap_err();
+        assert_eq!(error.message(), "Object identifier must consist of 1 to 3 parts.");
+        let unknown = catalogs.resolve(&parts("x.d.t")).unwrap();
+        assert!(catalogs.object(&unknown).await.unwrap().is_none());
+        assert!(catalogs.create_object(&unknown, table(), false).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn using_the_current_catalog_again_keeps_the_database() {
+        let mut catalogs = manager();
+        catalogs.create_database("default_catalog", "d", CatalogDatabase::default(), false).await.unwrap();
+        catalogs.use_database("default_catalog", "d").await.unwrap();
+        catalogs.use_catalog("default_catalog").await.unwrap();
+        assert_eq!(catalogs.current_database(), "d");
+        assert!(catalogs.drop_database("default_catalog", "d", false, true).await.is_err());
+    }
+
+    #[tokio::test]
+    async fn a_stored_catalog_opens_at_its_first_use_in_another_session() {
+        let directory = tempfile::tempdir().unwrap();
+        let start = || {
+            let store = Box::new(FileCatalogStore::new(directory.path().to_str().unwrap()));
+            CatalogManager::new(CATALOG_FACTORIES, ManagerSettings { store, ..ManagerSettings::default() })
         };
-        let mut descriptor = self.descriptor(name)?.ok_or_else(missing)?;
-        let options_before = descriptor.options.clone();
-        change(&mut descriptor);
-        if descriptor.options != options_before {
-            let reopened = self.open(name, &descriptor).await?;
-            // Flink differs: it makes an in-memory catalog anew as well, and all its tables are gone.
-            if !find_factory(self.factories, &descriptor.options)?.is_only_copy() {
-                self.opened.lock().await.insert(name.to_owned(), reopened);
+        let options = descriptor(&[("type", "generic_in_memory"), ("default-database", "d0")]);
+        start().create_catalog("c", options, false).await.unwrap();
+        std::fs::write(directory.path().join("broken.yaml"), "type: nope\n").unwrap();
+        let mut catalogs = start();
+        assert_eq!(catalogs.catalog_names().unwrap(), ["broken", "c", "default_catalog"]);
+        assert_eq!(catalogs.database_names("c").await.unwrap(), ["d0"]);
+        assert!(catalogs.use_catalog("broken").await.is_err());
+        catalogs.drop_catalog("broken", false).await.unwrap();
+        catalogs.drop_catalog("c", false).await.unwrap();
+        assert_eq!(start().catalog_names().unwrap(), ["default_catalog"]);
+    }
+
+    #[tokio::test]
+    async fn altering_an_in_memory_catalog_keeps_its_tables() {
+        let mut catalogs = manager();
+        let name = catalogs.resolve(&parts("t")).unwrap();
+        catalogs.create_object(&name, table(), false).await.unwrap();
+        let set = |value: &'static str| {
+            move |descriptor: &mut CatalogDescriptor| {
+                descriptor.options.insert("default-database".to_owned(), value.to_owned());
             }
-        }
-        match self.builtin.get_mut(name) {
-            Some(builtin) => *builtin = descriptor,
-            None => self.store.put(name, &descriptor)?,
-        }
-        Ok(())
-    }
-
-    /// Drops a catalog's definition; what it holds stays where it is.
-    ///
-    /// # Errors
-    /// It is the current one, or does not exist and `if_exists` is false.
-    pub async fn drop_catalog(&mut self, name: &str, if_exists: bool) -> Result<()> {
-        // A definition that cannot be read can still be dropped.
-        let exists = self.builtin.contains_key(name) || self.store.names()?.iter().any(|known| known == name);
-        if !exists {
-            let missing =
-                Error::not_found(format!("Catalog {name} does not exist.")).class(FlinkClass::CATALOG);
-            return if if_exists { Ok(()) } else { Err(missing) };
-        }
-        if name == self.current_catalog {
-            return Err(Error::validation("Cannot drop a catalog which is currently in use.")
-                .class(FlinkClass::CATALOG)
-                .hint("Switch to another one with USE CATALOG first."));
-        }
-        if self.builtin.remove(name).is_none() {
-            self.store.remove(name)?;
-        }
-        self.opened.lock().await.remove(name);
-        self.functions.forget(name, None);
-        Ok(())
-    }
-
-    /// Makes a catalog and its default database the current ones.
-    ///
-    /// # Errors
-    /// There is no such catalog, or it cannot be opened.
-    pub async fn use_catalog(&mut self, name: &str) -> Result<()> {
-        let missing = || {
-            Error::not_found(format!("A catalog with name [{name}] does not exist."))
-                .class(FlinkClass::CATALOG)
         };
-        let catalog = self.catalog(name).await?.ok_or_else(missing)?;
-        if self.current_catalog != name {
-            name.clone_into(&mut self.current_catalog);
-            catalog.default_database().clone_into(&mut self.current_database);
-        }
-        Ok(())
-    }
-}
-
-/// Databases.
-impl CatalogManager {
-    /// Returns the databases of a catalog, sorted.
-    ///
-    /// # Errors
-    /// There is no such catalog, or it cannot be reached.
-    pub async fn database_names(&self, catalog: &str) -> Result<Vec<String>> {
-        let mut names = self.existing_catalog(catalog).await?.list_databases().await?;
-        names.sort_unstable();
-        Ok(names)
+        catalogs.alter_catalog("default_catalog", set("other")).await.unwrap();
+        assert!(catalogs.object(&name).await.unwrap().is_some());
+        assert!(catalogs.alter_catalog("default_catalog", set("")).await.is_err());
+        assert_eq!(
+            catalogs.descriptor("default_catalog").unwrap().unwrap().options["default-database"],
+            "other"
+        );
+        assert!(catalogs.alter_catalog("nope", set("x")).await.is_err());
     }
 
-    /// Returns a database, or None where it or its catalog does not exist.
-    ///
-    /// # Errors
-    /// The catalog cannot be reached.
-    pub async fn database(&self, catalog: &str, name: &str) -> Result<Option<CatalogDatabase>> {
-        match self.catalog(catalog).await? {
-            Some(catalog) => catalog.database(name).await,
-            None => Ok(None),
-        }
-    }
-
-    /// Creates a database.
-    ///
-    /// # Errors
-    /// The name is taken and `if_not_exists` is false, or the catalog refuses.
-    pub async fn create_database(
-        &mut self,
-        catalog: &str,
-        name: &str,
-        database: CatalogDatabase,
-        if_not_exists: bool,
-    ) -> Result<()> {
-        let existing = self.existing_catalog(catalog).await?;
-        if existing.database(name).await?.is_some() {
-            let exists =
-                Error::already_exists(format!("Database {name} already exists in Catalog {catalog}."));
-            return if if_not_exists {
-                Ok(())
-            } else {
-                Err(exists.class(FlinkClass::DATABASE_ALREADY_EXIST))
-            };
-        }
-        existing.create_database(name, database).await
-    }
-
-    /// Adds to a database's properties.
-    ///
-    /// # Errors
-    /// There is no such database.
-    pub async fn alter_database(
-        &mut self,
-        catalog: &str,
-        name: &str,
-        properties: BTreeMap<String, String>,
-    ) -> Result<()> {
-        let existing = self.existing_catalog(catalog).await?;
-        let database = existing.database(name).await?;
-        let mut database = database.ok_or_else(|| database_not_exist(name, catalog))?;
-        database.properties.extend(properties);
-        existing.alter_database(name, database).await
-    }
-
-    /// Drops a database.
-    ///
-    /// # Errors
-    /// It is the current one, is not empty and `cascade` is false, or does not exist and `if_exists` is false.
-    pub async fn drop_database(
-        &mut self,
-        catalog: &str,
-        name: &str,
-        if_exists: bool,
-        cascade: bool,
-    ) -> Result<()> {
-        if catalog == self.current_catalog && name == self.current_database {
-            return Err(Error::validation("Cannot drop a database which is currently in use.")
-                .hint("Switch to another one with USE first."));
-        }
-        let existing = self.existing_catalog(catalog).await?;
-        if existing.database(name).await?.is_none() {
-            return if if_exists { Ok(()) } else { Err(database_not_exist(name, catalog)) };
-        }
-        if !cascade && !existing.list_objects(name).await?.is_empty() {
-            return Err(database_not_empty(name, catalog));
-        }
-        existing.drop_database(name, cascade).await?;
-        self.functions.forget(catalog, Some(name));
-        Ok(())
-    }
-
-    /// Makes a database, and its catalog, the current ones.
-    ///
-    /// # Errors
-    /// There is no such catalog or database.
-    pub async fn use_database(&mut self, catalog: &str, name: &str) -> Result<()> {
-        let missing = || {
-            Error::not_found(format!("A catalog with name [{catalog}] does not exist."))
-                .class(FlinkClass::CATALOG)
-        };
-        let existing = self.catalog(catalog).await?.ok_or_else(missing)?;
-        if existing.database(name).await?.is_none() {
-            let message =
-                format!("A database with name [{name}] does not exist in the catalog: [{catalog}].");
-            return Err(Error::not_found(message).class(FlinkClass::CATALOG));
-        }
-        catalog.clone_into(&mut self.current_catalog);
-        name.clone_into(&mut self.current_database);
-        Ok(())
+    #[tokio::test]
+    async fn an_unknown_catalog_type_lists_those_there_are() {
+        let mut catalogs = manager();
+        let error = catalogs.create_catalog("x", descriptor(&[("type", "jdb")]), false).await.unwrap_err();
+        assert!(
+            error
+                .message()
+                .ends_with("Available factory identifiers are:\n\ngeneric_in_memory\niceberg\njdbc")
+        );
+        assert_eq!(error.hint_text(), Some("Did you mean 'jdbc'?"));
+        let error = catalogs.create_catalog("x", descriptor(&[("type", "jdbc")]), false).await.unwrap_err();
+        assert!(error.message().ends_with("\n\nbase-url\ndefault-database\npassword\nusername"));
+        assert!(catalogs.create_catalog("x", descriptor(&[("k", "v")]), false).await.is_err());
+        assert_eq!(catalogs.catalog_names().unwrap(), ["default_catalog"]);
     }
 }
