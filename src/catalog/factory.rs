@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
+use super::planned::{ICEBERG, JDBC};
 use super::{Catalog, InMemoryCatalog};
 use crate::error::{Error, Result};
 use crate::options::{ConfigOption, OptionDef, TableOptions, nearest, resolve_references};
@@ -12,8 +13,8 @@ use crate::options::{ConfigOption, OptionDef, TableOptions, nearest, resolve_ref
 /// The option that picks the factory.
 pub(super) const TYPE: &str = "type";
 
-/// Every catalog type that needs no connector.
-pub static CATALOG_FACTORIES: &[&dyn CatalogFactory] = &[&GenericInMemory];
+/// Every catalog type, in the order of the reference.
+pub static CATALOG_FACTORIES: &[&dyn CatalogFactory] = &[&GenericInMemory, &JDBC, &ICEBERG];
 
 /// What a factory knows of the catalog that it makes.
 #[derive(Debug)]
@@ -94,7 +95,9 @@ pub(super) fn find_factory(
     options: &std::collections::BTreeMap<String, String>,
 ) -> Result<&'static dyn CatalogFactory> {
     let Some(identifier) = options.get(TYPE) else {
-        return Err(Error::validation("Catalog options do not contain an option key 'type' for discovering a catalog."));
+        return Err(Error::validation(
+            "Catalog options do not contain an option key 'type' for discovering a catalog.",
+        ));
     };
     factories.iter().copied().find(|factory| factory.identifier() == identifier).ok_or_else(|| {
         let mut available: Vec<&str> = factories.iter().map(|factory| factory.identifier()).collect();

@@ -26,12 +26,20 @@ pub struct FunctionRegistry {
 
 /// Returns the identifier as functions are kept.
 fn normalized(identifier: &ObjectIdentifier) -> ObjectIdentifier {
-    ObjectIdentifier::new(&identifier.catalog, &identifier.path.database, identifier.path.object.to_lowercase())
+    ObjectIdentifier::new(
+        &identifier.catalog,
+        &identifier.path.database,
+        identifier.path.object.to_lowercase(),
+    )
 }
 
 impl FunctionRegistry {
     /// Finds a function: temporary system ones by a name of one part, then temporary, then permanent ones.
-    pub fn find(&self, system_name: Option<&str>, identifier: &ObjectIdentifier) -> Option<StoredFunction<'_>> {
+    pub fn find(
+        &self,
+        system_name: Option<&str>,
+        identifier: &ObjectIdentifier,
+    ) -> Option<StoredFunction<'_>> {
         let system = system_name.and_then(|name| self.temporary_system.get(&name.to_lowercase()));
         let key = normalized(identifier);
         let stored = |function, is_system, is_temporary| StoredFunction { function, is_system, is_temporary };
@@ -43,7 +51,9 @@ impl FunctionRegistry {
 
     /// Returns the names of the user's functions that can be seen from a database.
     pub fn names(&self, catalog: &str, database: &str) -> Vec<String> {
-        let visible = |identifier: &&ObjectIdentifier| identifier.catalog == catalog && identifier.path.database == database;
+        let visible = |identifier: &&ObjectIdentifier| {
+            identifier.catalog == catalog && identifier.path.database == database
+        };
         let of_catalog = self.permanent.keys().chain(self.temporary.keys()).filter(visible);
         let mut names: Vec<String> = of_catalog.map(|identifier| identifier.path.object.clone()).collect();
         names.extend(self.temporary_system.keys().cloned());
@@ -56,11 +66,23 @@ impl FunctionRegistry {
     ///
     /// # Errors
     /// It exists and `if_not_exists` is false.
-    pub fn create(&mut self, identifier: &ObjectIdentifier, function: CatalogFunction, if_not_exists: bool) -> Result<()> {
+    pub fn create(
+        &mut self,
+        identifier: &ObjectIdentifier,
+        function: CatalogFunction,
+        if_not_exists: bool,
+    ) -> Result<()> {
         let key = normalized(identifier);
         if self.permanent.contains_key(&key) {
-            let exists = Error::already_exists(format!("Function {} already exists in Catalog {}.", key.path, key.catalog));
-            return if if_not_exists { Ok(()) } else { Err(exists.class(FlinkClass::FUNCTION_ALREADY_EXIST)) };
+            let exists = Error::already_exists(format!(
+                "Function {} already exists in Catalog {}.",
+                key.path, key.catalog
+            ));
+            return if if_not_exists {
+                Ok(())
+            } else {
+                Err(exists.class(FlinkClass::FUNCTION_ALREADY_EXIST))
+            };
         }
         self.permanent.insert(key, function);
         Ok(())
@@ -79,7 +101,9 @@ impl FunctionRegistry {
         let key = normalized(identifier);
         if self.temporary.contains_key(&key) {
             let name = &key.path.object;
-            let exists = format!("Could not register temporary catalog function. A function '{name}' does already exist.");
+            let exists = format!(
+                "Could not register temporary catalog function. A function '{name}' does already exist."
+            );
             return if if_not_exists { Ok(()) } else { Err(Error::already_exists(exists)) };
         }
         self.temporary.insert(key, function);
@@ -90,10 +114,17 @@ impl FunctionRegistry {
     ///
     /// # Errors
     /// It exists and `if_not_exists` is false.
-    pub fn create_system(&mut self, name: &str, function: CatalogFunction, if_not_exists: bool) -> Result<()> {
+    pub fn create_system(
+        &mut self,
+        name: &str,
+        function: CatalogFunction,
+        if_not_exists: bool,
+    ) -> Result<()> {
         let key = name.to_lowercase();
         if self.temporary_system.contains_key(&key) {
-            let exists = format!("Could not register temporary system function. A function named '{name}' does already exist.");
+            let exists = format!(
+                "Could not register temporary system function. A function named '{name}' does already exist."
+            );
             return if if_not_exists { Ok(()) } else { Err(Error::already_exists(exists)) };
         }
         self.temporary_system.insert(key, function);
@@ -104,7 +135,12 @@ impl FunctionRegistry {
     ///
     /// # Errors
     /// It does not exist and `if_exists` is false.
-    pub fn alter(&mut self, identifier: &ObjectIdentifier, function: CatalogFunction, if_exists: bool) -> Result<()> {
+    pub fn alter(
+        &mut self,
+        identifier: &ObjectIdentifier,
+        function: CatalogFunction,
+        if_exists: bool,
+    ) -> Result<()> {
         match self.permanent.get_mut(&normalized(identifier)) {
             Some(existing) => *existing = function,
             None if if_exists => {}
@@ -129,7 +165,8 @@ impl FunctionRegistry {
     pub fn drop_temporary(&mut self, identifier: &ObjectIdentifier, if_exists: bool) -> Result<()> {
         let key = normalized(identifier);
         let dropped = self.temporary.remove(&key);
-        let missing = || Error::not_found(format!("Temporary catalog function {} doesn't exist", key.quoted()));
+        let missing =
+            || Error::not_found(format!("Temporary catalog function {} doesn't exist", key.quoted()));
         if dropped.is_some() || if_exists { Ok(()) } else { Err(missing()) }
     }
 
@@ -139,14 +176,19 @@ impl FunctionRegistry {
     /// It does not exist and `if_exists` is false.
     pub fn drop_system(&mut self, name: &str, if_exists: bool) -> Result<()> {
         let dropped = self.temporary_system.remove(&name.to_lowercase());
-        let missing =
-            || Error::not_found(format!("Could not drop temporary system function. A function named '{name}' doesn't exist."));
+        let missing = || {
+            Error::not_found(format!(
+                "Could not drop temporary system function. A function named '{name}' doesn't exist."
+            ))
+        };
         if dropped.is_some() || if_exists { Ok(()) } else { Err(missing()) }
     }
 
     /// Forgets the permanent functions of a catalog, or of one of its databases.
     pub fn forget(&mut self, catalog: &str, database: Option<&str>) {
-        self.permanent.retain(|key, _| key.catalog != catalog || database.is_some_and(|database| key.path.database != database));
+        self.permanent.retain(|key, _| {
+            key.catalog != catalog || database.is_some_and(|database| key.path.database != database)
+        });
     }
 }
 
@@ -162,7 +204,11 @@ mod tests {
     use super::*;
 
     fn function() -> CatalogFunction {
-        CatalogFunction { class_name: "com.example.F".to_owned(), language: "JAVA".to_owned(), resources: Vec::new() }
+        CatalogFunction {
+            class_name: "com.example.F".to_owned(),
+            language: "JAVA".to_owned(),
+            resources: Vec::new(),
+        }
     }
 
     #[test]
@@ -178,6 +224,9 @@ mod tests {
         assert!(functions.find(Some("fn"), &identifier).unwrap().is_system);
         assert_eq!(functions.names("c", "d"), ["fn"]);
         functions.drop(&identifier, false).unwrap();
-        assert_eq!(functions.drop(&identifier, false).unwrap_err().message(), "Function d.fn does not exist in Catalog c.");
+        assert_eq!(
+            functions.drop(&identifier, false).unwrap_err().message(),
+            "Function d.fn does not exist in Catalog c."
+        );
     }
 }

@@ -74,6 +74,10 @@ impl Catalog for InMemoryCatalog {
         &self.default_database
     }
 
+    fn class_name(&self) -> &'static str {
+        "class org.apache.flink.table.catalog.GenericInMemoryCatalog"
+    }
+
     async fn list_databases(&self) -> Result<Vec<String>> {
         Ok(self.read(|databases| databases.keys().cloned().collect()))
     }
@@ -99,7 +103,9 @@ impl Catalog for InMemoryCatalog {
         let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
         match databases.get(name) {
             None => Err(database_not_exist(name, &self.name)),
-            Some(database) if !cascade && !database.objects.is_empty() => Err(database_not_empty(name, &self.name)),
+            Some(database) if !cascade && !database.objects.is_empty() => {
+                Err(database_not_empty(name, &self.name))
+            }
             Some(_) => {
                 databases.remove(name);
                 Ok(())
@@ -128,7 +134,8 @@ impl Catalog for InMemoryCatalog {
 
     async fn alter_object(&self, path: &ObjectPath, object: CatalogObject) -> Result<()> {
         self.change(&path.database, |database| {
-            let existing = database.objects.get_mut(&path.object).ok_or_else(|| self.table_not_exist(path))?;
+            let existing =
+                database.objects.get_mut(&path.object).ok_or_else(|| self.table_not_exist(path))?;
             *existing = Arc::new(object);
             Ok(())
         })

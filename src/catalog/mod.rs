@@ -5,6 +5,7 @@ mod functions;
 mod manager;
 mod memory;
 mod object_path;
+mod planned;
 mod store;
 mod table;
 
@@ -12,8 +13,8 @@ pub use factory::{CATALOG_FACTORIES, CatalogContext, CatalogFactory};
 pub use functions::{FunctionRegistry, StoredFunction};
 pub use manager::{CatalogManager, ManagerSettings, ResolvedObject};
 pub use memory::InMemoryCatalog;
-pub use store::{CatalogDescriptor, CatalogStore, FileCatalogStore, MemoryCatalogStore};
 pub use object_path::{ObjectIdentifier, ObjectPath};
+pub use store::{CatalogDescriptor, CatalogStore, FileCatalogStore, MemoryCatalogStore};
 pub use table::{CatalogDatabase, CatalogFunction, CatalogObject, CatalogTable, CatalogView, Distribution};
 
 use std::fmt;
@@ -87,11 +88,22 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// Drops a table or view.
     async fn drop_object(&self, path: &ObjectPath) -> Result<()>;
 
+    /// Returns what Flink's messages call the catalog.
+    fn class_name(&self) -> &'static str {
+        "this catalog"
+    }
+
+    /// Returns whether PARTITIONED BY may hold transforms such as `bucket(16, id)`.
+    fn supports_partition_transforms(&self) -> bool {
+        false
+    }
+
     /// Returns the procedures that CALL can run.
     ///
     /// # Errors
     /// The catalog has none at all, as Flink's in-memory catalog.
     fn procedures(&self) -> Result<Vec<Procedure>> {
-        Err(Error::unsupported("listProcedures is not implemented for this catalog").class(FlinkClass::UNSUPPORTED_OPERATION))
+        let message = format!("listProcedures is not implemented for {}.", self.class_name());
+        Err(Error::unsupported(message).class(FlinkClass::UNSUPPORTED_OPERATION))
     }
 }

@@ -123,10 +123,13 @@ impl FileCatalogStore {
     }
 
     fn failed(&self, action: &str, path: &Path, cause: std::io::Error) -> Error {
-        Error::new(ErrorKind::Rejected, format!("Failed to {action} file catalog store path {}", path.display()))
-            .class(FlinkClass::CATALOG)
-            .hint("Check 'table.catalog-store.file.path' and the rights of the directory.")
-            .caused_by(cause)
+        Error::new(
+            ErrorKind::Rejected,
+            format!("Failed to {action} file catalog store path {}", path.display()),
+        )
+        .class(FlinkClass::CATALOG)
+        .hint("Check 'table.catalog-store.file.path' and the rights of the directory.")
+        .caused_by(cause)
     }
 }
 
@@ -157,9 +160,12 @@ impl CatalogStore for FileCatalogStore {
             Err(error) => return Err(self.failed("read", &path, error)),
         };
         parse_descriptor(&text).map(Some).map_err(|error| {
-            Error::validation(format!("the definition of catalog '{name}' in {} is not a map of texts", path.display()))
-                .class(FlinkClass::CATALOG)
-                .caused_by(error)
+            Error::validation(format!(
+                "the definition of catalog '{name}' in {} is not a map of texts",
+                path.display()
+            ))
+            .class(FlinkClass::CATALOG)
+            .caused_by(error)
         })
     }
 
@@ -170,15 +176,18 @@ impl CatalogStore for FileCatalogStore {
         if let Some(comment) = &descriptor.comment {
             entries.insert(COMMENT_KEY, comment);
         }
-        let text = serde_yaml_ng::to_string(&entries)
-            .map_err(|error| Error::internal("a catalog definition cannot be written as YAML").caused_by(error))?;
+        let text = serde_yaml_ng::to_string(&entries).map_err(|error| {
+            Error::internal("a catalog definition cannot be written as YAML").caused_by(error)
+        })?;
         self.write(&path, &text).map_err(|error| self.failed("write", &path, error))
     }
 
     fn remove(&self, name: &str) -> Result<()> {
         let path = self.path(name);
         match std::fs::remove_file(&path).and_then(|()| sync_directory(&self.directory)) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(self.failed("remove", &path, error)),
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                Err(self.failed("remove", &path, error))
+            }
             _ => Ok(()),
         }
     }
@@ -254,7 +263,10 @@ mod tests {
         let store = FileCatalogStore::new(path.to_str().unwrap());
         assert!(store.names().unwrap().is_empty());
         let descriptor = CatalogDescriptor {
-            options: BTreeMap::from([("type".to_owned(), "generic_in_memory".to_owned()), ("n".to_owned(), "1".to_owned())]),
+            options: BTreeMap::from([
+                ("type".to_owned(), "generic_in_memory".to_owned()),
+                ("n".to_owned(), "1".to_owned()),
+            ]),
             comment: Some("it's: a 'comment'\n".to_owned()),
         };
         for name in ["plain", "../up", "a/b.c", "über %41", "."] {

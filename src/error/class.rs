@@ -31,6 +31,7 @@ classes! {
     DATABASE_ALREADY_EXIST = "org.apache.flink.table.catalog.exceptions.DatabaseAlreadyExistException";
     DATABASE_NOT_EXIST = "org.apache.flink.table.catalog.exceptions.DatabaseNotExistException";
     DATABASE_NOT_EMPTY = "org.apache.flink.table.catalog.exceptions.DatabaseNotEmptyException";
+    TABLE_NOT_PARTITIONED = "org.apache.flink.table.catalog.exceptions.TableNotPartitionedException";
     FUNCTION_ALREADY_EXIST = "org.apache.flink.table.catalog.exceptions.FunctionAlreadyExistException";
     FUNCTION_NOT_EXIST = "org.apache.flink.table.catalog.exceptions.FunctionNotExistException";
     CLIENT_EXECUTION = "org.apache.flink.table.client.gateway.SqlExecutionException";

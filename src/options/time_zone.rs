@@ -67,7 +67,8 @@ fn parse_offset(text: &str) -> Option<i32> {
         None if digits.len() == 4 && digits.is_ascii() => digits.split_at(2),
         None => (digits, "0"),
     };
-    let is_number = |text: &str| !text.is_empty() && text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_number =
+        |text: &str| !text.is_empty() && text.len() <= 2 && text.bytes().all(|byte| byte.is_ascii_digit());
     if !is_number(hours) || !is_number(minutes) {
         return None;
     }

@@ -83,7 +83,8 @@ impl JobRegistry {
     pub fn register(&self, name: impl Into<String>) -> (JobId, Arc<Notify>) {
         let id = JobId(uuid::Uuid::new_v4().as_u128());
         let stop = Arc::new(Notify::new());
-        let summary = JobSummary { id, name: name.into(), status: JobStatus::Running, start_time: Utc::now() };
+        let summary =
+            JobSummary { id, name: name.into(), status: JobStatus::Running, start_time: Utc::now() };
         self.with(|jobs| jobs.push(Entry { summary, stop: Arc::clone(&stop) }));
         (id, stop)
     }

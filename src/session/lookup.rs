@@ -41,7 +41,10 @@ impl Session {
         let builtin = FUNCTIONS.iter().flat_map(|function| {
             std::iter::once(function.name()).chain(function.aliases().iter().copied()).map(str::to_owned)
         });
-        let user = self.catalogs.functions().names(self.catalogs.current_catalog(), self.catalogs.current_database());
+        let user = self
+            .catalogs
+            .functions()
+            .names(self.catalogs.current_catalog(), self.catalogs.current_database());
         builtin.chain(user).collect()
     }
 

@@ -3,27 +3,38 @@
 //! `Session::execute` is the only way in; its match over all statements is in `execute`, and each family of statements has a
 //! file in `statements`.
 
+mod config_file;
 mod execute;
 mod jobs;
+mod like_pattern;
 mod lookup;
 mod modules;
 mod result;
 mod result_table;
+mod schema_change;
 mod statements;
+mod table_definition;
+mod table_like;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 pub use crate::connector::{OutputPort, OutputStream, TABLE_FACTORIES, TableFactory};
 pub use crate::format::{FORMAT_FACTORIES, FormatFactory};
+pub use config_file::ConfigSources;
 pub use jobs::{JobRegistry, JobStatus, JobSummary};
 pub use result::{JobId, QueryResult, ResultColumn, ResultTable, StatementResult};
 
 use modules::Modules;
 
-use crate::catalog::{CATALOG_FACTORIES, CatalogManager, ManagerSettings};
-use crate::error::Result;
-use crate::options::SessionConfig;
+use crate::catalog::{
+    CATALOG_FACTORIES, CatalogManager, CatalogStore, FileCatalogStore, ManagerSettings, MemoryCatalogStore,
+};
+use crate::error::{Error, Result};
+use crate::options::{
+    BUILTIN_CATALOG_NAME, BUILTIN_DATABASE_NAME, CATALOG_STORE_KIND, CATALOG_STORE_PATH, OptionDef,
+    SessionConfig,
+};
 use crate::sql;
 
 /// What a session starts with.
@@ -35,6 +46,35 @@ pub struct SessionSettings {
     pub output: Arc<dyn OutputPort>,
     /// The session's name in logs.
     pub session_id: String,
+}
+
+/// Reads what the catalogs start with.
+fn manager_settings(config: &SessionConfig) -> Result<ManagerSettings> {
+    let kind = config.get(&CATALOG_STORE_KIND)?;
+    let store: Box<dyn CatalogStore> = match kind.as_str() {
+        "generic_in_memory" => Box::new(MemoryCatalogStore::default()),
+        "file" => {
+            let path = config.get_optional(&CATALOG_STORE_PATH)?.filter(|path| !path.trim().is_empty());
+            Box::new(FileCatalogStore::new(&path.ok_or_else(|| {
+                Error::validation(format!(
+                    "One or more required options are missing.\n\nMissing required options are:\n\n{}",
+                    CATALOG_STORE_PATH.key()
+                ))
+                .hint("A catalog store of kind 'file' keeps its definitions in a directory.")
+            })?))
+        }
+        other => {
+            return Err(Error::validation(format!(
+                "Could not find any factory for identifier '{other}' that implements 'org.apache.flink.table.factories.CatalogStoreFactory' in the classpath.\n\nAvailable factory identifiers are:\n\nfile\ngeneric_in_memory"
+            ))
+            .hint(format!("This is the value of option '{}'.", CATALOG_STORE_KIND.key())));
+        }
+    };
+    Ok(ManagerSettings {
+        builtin_catalog: config.get(&BUILTIN_CATALOG_NAME)?,
+        builtin_database: config.get(&BUILTIN_DATABASE_NAME)?,
+        store,
+    })
 }
 
 /// One user's session.
@@ -59,7 +99,7 @@ impl Session {
     pub fn new(settings: SessionSettings) -> Result<Session> {
         let SessionSettings { defaults, output, session_id } = settings;
         let config = SessionConfig::new(defaults);
-        let catalogs = CatalogManager::new(CATALOG_FACTORIES, ManagerSettings::default());
+        let catalogs = CatalogManager::new(CATALOG_FACTORIES, manager_settings(&config)?);
         Ok(Session {
             id: session_id,
             output,

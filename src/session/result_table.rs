@@ -18,7 +18,10 @@ pub(super) struct AnswerColumn {
 
 impl AnswerColumn {
     /// Texts, some of which may be NULL.
-    pub(super) fn texts<T: AsRef<str>>(name: &str, values: impl IntoIterator<Item = Option<T>>) -> AnswerColumn {
+    pub(super) fn texts<T: AsRef<str>>(
+        name: &str,
+        values: impl IntoIterator<Item = Option<T>>,
+    ) -> AnswerColumn {
         let values = values.into_iter().collect::<StringArray>();
         AnswerColumn { name: name.to_owned(), root: TypeRoot::STRING, values: Arc::new(values) }
     }
@@ -42,14 +45,18 @@ pub(super) fn answer(columns: Vec<AnswerColumn>) -> Result<StatementResult> {
         .iter()
         .map(|column| ResultColumn { name: column.name.clone(), data_type: column.root.clone().nullable() })
         .collect();
-    let fields: Vec<_> = result_columns.iter().map(|column| column.data_type.to_field(&column.name)).collect();
+    let fields: Vec<_> =
+        result_columns.iter().map(|column| column.data_type.to_field(&column.name)).collect();
     let arrays = columns.into_iter().map(|column| column.values).collect();
     let rows = RecordBatch::try_new(Arc::new(Schema::new(fields)), arrays)?;
     Ok(StatementResult::Table(ResultTable { columns: Arc::new(result_columns), rows }))
 }
 
 /// Makes an answer of one column of texts.
-pub(super) fn list<T: AsRef<str>>(name: &str, values: impl IntoIterator<Item = T>) -> Result<StatementResult> {
+pub(super) fn text_table<T: AsRef<str>>(
+    name: &str,
+    values: impl IntoIterator<Item = T>,
+) -> Result<StatementResult> {
     answer(vec![AnswerColumn::texts(name, values.into_iter().map(Some))])
 }
 
