@@ -70,6 +70,7 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// # Errors
     /// The catalog has none at all, as Flink's in-memory catalog.
     fn procedures(&self) -> Result<Vec<Procedure>> {
-        Err(Error::unsupported("listProcedures is not implemented for this catalog").class(FlinkClass::UNSUPPORTED_OPERATION))
+        Err(Error::unsupported("listProcedures is not implemented for this catalog")
+            .class(FlinkClass::UNSUPPORTED_OPERATION))
     }
 }

@@ -13,14 +13,20 @@ pub enum RuntimeMode {
 
 impl EnumValue for RuntimeMode {
     const CLASS: &'static str = "class org.apache.flink.api.common.RuntimeExecutionMode";
-    const VALUES: &'static [(&'static str, Self)] =
-        &[("STREAMING", RuntimeMode::Streaming), ("BATCH", RuntimeMode::Batch), ("AUTOMATIC", RuntimeMode::Automatic)];
+    const VALUES: &'static [(&'static str, Self)] = &[
+        ("STREAMING", RuntimeMode::Streaming),
+        ("BATCH", RuntimeMode::Batch),
+        ("AUTOMATIC", RuntimeMode::Automatic),
+    ];
 }
 
 /// Streaming shows changes as they come; batch shows the answer.
-pub const EXECUTION_RUNTIME_MODE: ConfigOption<RuntimeMode> =
-    ConfigOption::with_default("execution.runtime-mode", "STREAMING", "Streaming shows changes as they come, batch answers once.")
-        .old_keys(&["execution.type"]);
+pub const EXECUTION_RUNTIME_MODE: ConfigOption<RuntimeMode> = ConfigOption::with_default(
+    "execution.runtime-mode",
+    "STREAMING",
+    "Streaming shows changes as they come, batch answers once.",
+)
+.old_keys(&["execution.type"]);
 
 /// The session time zone.
 pub const TABLE_LOCAL_TIME_ZONE: ConfigOption<String> = ConfigOption::with_default(

@@ -5,5 +5,5 @@ mod display;
 mod table_schema;
 
 pub use data_type::{DataType, Field, IntervalKind, IntervalQualifier, LENGTH_MAX, TypeRoot, timestamp_unit};
-pub use display::{format_cell, CellFormatter};
+pub use display::{CellFormatter, format_cell};
 pub use table_schema::{Column, ColumnKind, PrimaryKey, TableSchema, Watermark};
