@@ -35,7 +35,11 @@ pub struct ObjectIdentifier {
 
 impl ObjectIdentifier {
     /// Creates an identifier of three parts.
-    pub fn new(catalog: impl Into<String>, database: impl Into<String>, object: impl Into<String>) -> ObjectIdentifier {
+    pub fn new(
+        catalog: impl Into<String>,
+        database: impl Into<String>,
+        object: impl Into<String>,
+    ) -> ObjectIdentifier {
         ObjectIdentifier { catalog: catalog.into(), path: ObjectPath::new(database, object) }
     }
 

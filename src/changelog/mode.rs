@@ -47,7 +47,8 @@ impl fmt::Display for ChangelogMode {
             (RowKind::UpdateAfter, "UA"),
             (RowKind::Delete, "D"),
         ];
-        let present: Vec<&str> = names.iter().filter(|(kind, _)| self.contains(*kind)).map(|(_, name)| *name).collect();
+        let present: Vec<&str> =
+            names.iter().filter(|(kind, _)| self.contains(*kind)).map(|(_, name)| *name).collect();
         write!(f, "[{}]", present.join(","))
     }
 }

@@ -3,23 +3,33 @@
 //! To add a connector, write its file (options as constants, a unit struct that implements `TableFactory`) and add one line
 //! to `TABLE_FACTORIES`.
 
+mod blackhole;
+mod datagen;
 mod factory;
+mod filesystem;
+mod print;
 mod sink;
 mod source;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use factory::{FactoryContext, TableFactory};
+pub(crate) use sink::NoCommitter;
 pub use sink::{
-    CheckpointId, Committable, Committer, DynamicTableSink, OutputPort, OutputStream, SinkWriter, WriterContext,
+    CheckpointId, Committable, Committer, DynamicTableSink, OutputPort, OutputStream, SinkWriter,
+    WriterContext,
 };
 pub use source::{
-    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent, SourcePosition, SourceReader,
+    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
+    SourcePosition, SourceReader,
 };
 
 use crate::error::{Error, Result};
 use crate::options::nearest;
 
 /// Every connector, in the order of the reference.
-pub static TABLE_FACTORIES: &[&dyn TableFactory] = &[];
+pub static TABLE_FACTORIES: &[&dyn TableFactory] =
+    &[&filesystem::Filesystem, &datagen::Datagen, &print::Print, &blackhole::Blackhole];
 
 /// Returns the connector that an identifier names.
 ///

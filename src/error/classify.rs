@@ -69,14 +69,14 @@ impl From<ArrowError> for Error {
                     Err(inner) => Error::internal(inner.to_string()).caused_by(inner),
                 },
             },
-            ArrowError::DivideByZero => {
-                Error::data("/ by zero").class(FlinkClass::ARITHMETIC)
-            }
+            ArrowError::DivideByZero => Error::data("/ by zero").class(FlinkClass::ARITHMETIC),
             ArrowError::ArithmeticOverflow(message) => Error::data(message).class(FlinkClass::ARITHMETIC),
-            ArrowError::CastError(message) | ArrowError::ParseError(message) | ArrowError::ComputeError(message) => {
-                Error::data(message)
+            ArrowError::CastError(message)
+            | ArrowError::ParseError(message)
+            | ArrowError::ComputeError(message) => Error::data(message),
+            ArrowError::IoError(message, inner) => {
+                Error::new(ErrorKind::Unavailable, message).caused_by(inner)
             }
-            ArrowError::IoError(message, inner) => Error::new(ErrorKind::Unavailable, message).caused_by(inner),
             other => Error::internal(other.to_string()).caused_by(other),
         }
     }

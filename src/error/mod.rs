@@ -62,7 +62,14 @@ struct Inner {
 impl Error {
     /// Creates an error of the given kind.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Error {
-        Error(Box::new(Inner { kind, message: message.into(), class: None, span: None, hint: None, source: None }))
+        Error(Box::new(Inner {
+            kind,
+            message: message.into(),
+            class: None,
+            span: None,
+            hint: None,
+            source: None,
+        }))
     }
 
     /// The text does not parse.

@@ -53,7 +53,8 @@ pub(super) fn secret_spans(text: &str) -> Vec<Span> {
             }
             byte if byte.is_ascii_alphanumeric() || byte >= 0x80 || b"_.-$".contains(&byte) => {
                 let start = at;
-                while at < bytes.len() && !bytes[at].is_ascii_whitespace() && !b"'=,();".contains(&bytes[at]) {
+                while at < bytes.len() && !bytes[at].is_ascii_whitespace() && !b"'=,();".contains(&bytes[at])
+                {
                     at += 1;
                 }
                 Span::new(start, at)

@@ -19,7 +19,9 @@ pub fn render(error: &Error, source: Option<&SourceText>, verbose: bool) -> Rend
         details.extend(excerpt(source, span.start, span.end));
     }
     if error.kind() == ErrorKind::Internal {
-        details.push("hint: This is a bug in Lakehead. Please report it with the statement that led here.".to_owned());
+        details.push(
+            "hint: This is a bug in Lakehead. Please report it with the statement that led here.".to_owned(),
+        );
     }
     if let Some(hint) = error.hint_text() {
         details.push(format!("hint: {hint}"));
@@ -63,7 +65,11 @@ fn excerpt(source: &SourceText, start: usize, end: usize) -> Vec<String> {
         format!("{gutter}--> {}:{number}:{column}", source.name),
         format!("{gutter} |"),
         format!("{number} | {}", text.trim_end()),
-        format!("{gutter} | {}{}", " ".repeat(width(&cells[first..place])), "^".repeat(width(&marked).max(1))),
+        format!(
+            "{gutter} | {}{}",
+            " ".repeat(width(&cells[first..place])),
+            "^".repeat(width(&marked).max(1))
+        ),
     ]
 }
 
@@ -97,7 +103,11 @@ mod tests {
     fn a_secret_in_the_line_is_starred_and_the_caret_still_fits() {
         let text = "CREATE TABLE t (a INT) WITH ('password' = 'hunter2', 'nope' = 'x');";
         let start = text.find("'nope'").unwrap();
-        let rendered = render(&Error::validation("m").at(Span::new(start, start + 6)), Some(&SourceText::new("a.sql", text)), false);
+        let rendered = render(
+            &Error::validation("m").at(Span::new(start, start + 6)),
+            Some(&SourceText::new("a.sql", text)),
+            false,
+        );
         assert!(!rendered.details.contains("hunter2"));
         let lines: Vec<&str> = rendered.details.lines().collect();
         assert_eq!(lines[2].find("'nope'"), lines[3].find("^^^^^^"));
@@ -107,9 +117,14 @@ mod tests {
     fn caret_stands_below_the_marked_text() {
         let source = SourceText::new("a.sql", "SELECT 1;\nSELECT 'ü' nope;\n");
         let start = source.text.find("nope").unwrap();
-        let error = Error::validation("Column 'nope' not found in any table").at(Span::new(start, start + 4)).hint("Did you mean 'note'?");
+        let error = Error::validation("Column 'nope' not found in any table")
+            .at(Span::new(start, start + 4))
+            .hint("Did you mean 'note'?");
         let rendered = render(&error, Some(&source), false);
-        assert_eq!(rendered.reason, "org.apache.flink.table.api.ValidationException: Column 'nope' not found in any table");
+        assert_eq!(
+            rendered.reason,
+            "org.apache.flink.table.api.ValidationException: Column 'nope' not found in any table"
+        );
         assert_eq!(
             rendered.details,
             " --> a.sql:2:12\n  |\n2 | SELECT 'ü' nope;\n  |            ^^^^\nhint: Did you mean 'note'?"

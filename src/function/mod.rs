@@ -20,6 +20,7 @@ pub use context::EvalContext;
 pub use operand::Operand;
 pub use operator::{
     ComparisonOp, arithmetic, arithmetic_error, comparison, comparison_type, interval_between, like, negate,
+    not_null,
 };
 pub use typing::{
     ArithmeticOp, DAY_TIME, YEAR_MONTH, calcite_name, common_type, is_implicit_cast, no_match_error,

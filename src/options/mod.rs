@@ -55,7 +55,9 @@ impl<T: OptionValue> ConfigOption<T> {
 
     /// Parses a text as a value of this option; the error names the key.
     pub fn parse(&self, text: &str) -> Result<T> {
-        T::parse(text).map_err(|error| error.hint(format!("This is the value of option '{}', which takes {}.", self.key, T::describe())))
+        T::parse(text).map_err(|error| {
+            error.hint(format!("This is the value of option '{}', which takes {}.", self.key, T::describe()))
+        })
     }
 }
 

@@ -140,7 +140,11 @@ impl OptionValue for MemorySize {
             ("tebibytes", 1 << 40),
         ];
         let (number, unit) = split_number(text)?;
-        let factor = if unit.is_empty() { Some(1) } else { UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor) };
+        let factor = if unit.is_empty() {
+            Some(1)
+        } else {
+            UNITS.iter().find(|(name, _)| *name == unit).map(|(_, factor)| *factor)
+        };
         let factor = factor.ok_or_else(|| {
             Error::validation(format!(
                 "Memory size unit '{unit}' does not match any of the recognized units: (b | bytes) / (k | kb | kibibytes) / (m | mb | mebibytes) / (g | gb | gibibytes) / (t | tb | tebibytes)"
@@ -148,8 +152,10 @@ impl OptionValue for MemorySize {
             .class(FlinkClass::ILLEGAL_ARGUMENT)
         })?;
         number.checked_mul(factor).map(MemorySize).ok_or_else(|| {
-            Error::validation(format!("The value '{text}' cannot be represented as 64bit number of bytes (numeric overflow)."))
-                .class(FlinkClass::ILLEGAL_ARGUMENT)
+            Error::validation(format!(
+                "The value '{text}' cannot be represented as 64bit number of bytes (numeric overflow)."
+            ))
+            .class(FlinkClass::ILLEGAL_ARGUMENT)
         })
     }
 
@@ -180,7 +186,11 @@ const DURATION_UNITS: &[(&[&str], &str, u128)] = &[
     (&["d", "day", "days"], "DAYS: (d | day | days)", 86_400_000_000_000),
     (&["h", "hour", "hours"], "HOURS: (h | hour | hours)", 3_600_000_000_000),
     (&["m", "min", "minute", "minutes"], "MINUTES: (m | min | minute | minutes)", 60_000_000_000),
-    (&["s", "sec", "secs", "second", "seconds"], "SECONDS: (s | sec | secs | second | seconds)", 1_000_000_000),
+    (
+        &["s", "sec", "secs", "second", "seconds"],
+        "SECONDS: (s | sec | secs | second | seconds)",
+        1_000_000_000,
+    ),
     (
         &["ms", "milli", "millis", "millisecond", "milliseconds"],
         "MILLISECONDS: (ms | milli | millis | millisecond | milliseconds)",
@@ -202,12 +212,15 @@ const DURATION_UNITS: &[(&[&str], &str, u128)] = &[
 pub fn parse_duration(text: &str) -> Result<Duration> {
     let trimmed = text.trim();
     if trimmed.is_empty() {
-        return Err(Error::validation("argument is an empty- or whitespace-only string").class(FlinkClass::ILLEGAL_ARGUMENT));
+        return Err(Error::validation("argument is an empty- or whitespace-only string")
+            .class(FlinkClass::ILLEGAL_ARGUMENT));
     }
     if !trimmed.starts_with(|c: char| c.is_ascii_digit()) {
         return parse_iso_duration(trimmed).ok_or_else(|| {
-            Error::validation(format!("text does not start with a number, and is not a valid ISO-8601 duration format: {trimmed}"))
-                .class(FlinkClass::NUMBER_FORMAT)
+            Error::validation(format!(
+                "text does not start with a number, and is not a valid ISO-8601 duration format: {trimmed}"
+            ))
+            .class(FlinkClass::NUMBER_FORMAT)
         });
     }
     let (number, unit) = split_number(trimmed)?;
@@ -215,12 +228,17 @@ pub fn parse_duration(text: &str) -> Result<Duration> {
     let nanos = DURATION_UNITS.iter().find(|(names, _, _)| names.contains(&unit)).map(|(_, _, nanos)| *nanos);
     let nanos = nanos.ok_or_else(|| {
         let known: Vec<&str> = DURATION_UNITS.iter().map(|(_, label, _)| *label).collect();
-        Error::validation(format!("Time interval unit label '{unit}' does not match any of the recognized units: {}", known.join(", ")))
-            .class(FlinkClass::ILLEGAL_ARGUMENT)
+        Error::validation(format!(
+            "Time interval unit label '{unit}' does not match any of the recognized units: {}",
+            known.join(", ")
+        ))
+        .class(FlinkClass::ILLEGAL_ARGUMENT)
     })?;
     let total = u128::from(number) * nanos;
     let seconds = u64::try_from(total / 1_000_000_000);
-    let seconds = seconds.map_err(|error| Error::validation(format!("The value '{text}' is too large a duration")).caused_by(error))?;
+    let seconds = seconds.map_err(|error| {
+        Error::validation(format!("The value '{text}' is too large a duration")).caused_by(error)
+    })?;
     Ok(Duration::new(seconds, (total % 1_000_000_000) as u32))
 }
 
@@ -231,7 +249,9 @@ fn parse_iso_duration(text: &str) -> Option<Duration> {
     let (date, time) = rest.split_once('T').unwrap_or((rest, ""));
     let mut seconds = 0.0;
     let mut number = String::new();
-    for (part, units) in [(date, [('D', 86_400.0), (' ', 0.0), (' ', 0.0)]), (time, [('H', 3_600.0), ('M', 60.0), ('S', 1.0)])] {
+    for (part, units) in
+        [(date, [('D', 86_400.0), (' ', 0.0), (' ', 0.0)]), (time, [('H', 3_600.0), ('M', 60.0), ('S', 1.0)])]
+    {
         for character in part.chars() {
             if character.is_ascii_digit() || character == '.' {
                 number.push(character);
@@ -253,7 +273,10 @@ fn split_number(text: &str) -> Result<(u64, String)> {
         let message = if digits == 0 {
             "text does not start with a number".to_owned()
         } else {
-            format!("The value '{}' cannot be re represented as 64bit number (numeric overflow).", &text[..digits])
+            format!(
+                "The value '{}' cannot be re represented as 64bit number (numeric overflow).",
+                &text[..digits]
+            )
         };
         Error::validation(message).class(FlinkClass::NUMBER_FORMAT).caused_by(error)
     })?;
@@ -270,7 +293,12 @@ mod tests {
         assert_eq!(parse_duration("10 min").unwrap(), Duration::from_secs(600));
         assert_eq!(parse_duration("10000").unwrap(), Duration::from_secs(10));
         assert_eq!(parse_duration("PT1M30.5S").unwrap(), Duration::from_millis(90_500));
-        assert!(parse_duration("3 apples").unwrap_err().message().starts_with("Time interval unit label 'apples'"));
+        assert!(
+            parse_duration("3 apples")
+                .unwrap_err()
+                .message()
+                .starts_with("Time interval unit label 'apples'")
+        );
         assert!(parse_duration("x").is_err());
         assert!(parse_duration("PT").is_err());
     }

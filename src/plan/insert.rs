@@ -166,8 +166,9 @@ fn schema_error(name: &str, cause: &str, query: &BoundQuery, targets: &[Column],
 fn sink_expr(binder: &Binder<'_>, target: &Column, bound: (Expr, DataType), enforcer: NotNullEnforcer) -> Expr {
     let (expr, data_type) = bound;
     let expr = function::cast_expr(expr, &data_type, &target.data_type, false, binder.context());
-    let guarded = !target.data_type.nullable && data_type.nullable && enforcer == NotNullEnforcer::Error;
-    let expr = if guarded { function::not_null(expr, &target.name, &target.data_type, binder.context()) } else { expr };
+    // A NOT NULL expression may still be NULL: a decimal that overflows is.
+    let guarded = !target.data_type.nullable && enforcer == NotNullEnforcer::Error;
+    let expr = if guarded { function::not_null(expr, &target.data_type, &target.name, binder.context()) } else { expr };
     expr.alias(&target.name)
 }
 

@@ -183,7 +183,10 @@ impl TypeRoot {
 
     /// Returns whether this is a date, a time or a timestamp.
     pub fn is_datetime(&self) -> bool {
-        matches!(self, TypeRoot::Date | TypeRoot::Time(_) | TypeRoot::Timestamp(_) | TypeRoot::TimestampLtz(_))
+        matches!(
+            self,
+            TypeRoot::Date | TypeRoot::Time(_) | TypeRoot::Timestamp(_) | TypeRoot::TimestampLtz(_)
+        )
     }
 
     /// Returns whether this is an interval.
@@ -248,15 +251,17 @@ impl DataType {
             TypeRoot::Date => ArrowType::Date32,
             TypeRoot::Time(_) => ArrowType::Time32(TimeUnit::Millisecond),
             TypeRoot::Timestamp(precision) => ArrowType::Timestamp(timestamp_unit(*precision), None),
-            TypeRoot::TimestampLtz(precision) => ArrowType::Timestamp(timestamp_unit(*precision), Some("UTC".into())),
+            TypeRoot::TimestampLtz(precision) => {
+                ArrowType::Timestamp(timestamp_unit(*precision), Some("UTC".into()))
+            }
             TypeRoot::IntervalYearMonth(_) => ArrowType::Interval(IntervalUnit::YearMonth),
             TypeRoot::IntervalDayTime(_) => ArrowType::Duration(TimeUnit::Millisecond),
             TypeRoot::Array(element) => ArrowType::List(Arc::new(element.to_field("item"))),
             TypeRoot::Map(key, value) => map_type(key, value),
             TypeRoot::Multiset(element) => map_type(element, &TypeRoot::Int.not_null()),
-            TypeRoot::Row(fields) => {
-                ArrowType::Struct(fields.iter().map(|field| Arc::new(field.data_type.to_field(&field.name))).collect())
-            }
+            TypeRoot::Row(fields) => ArrowType::Struct(
+                fields.iter().map(|field| Arc::new(field.data_type.to_field(&field.name))).collect(),
+            ),
             TypeRoot::Null => ArrowType::Null,
         }
     }
@@ -312,7 +317,9 @@ impl fmt::Display for DataType {
             TypeRoot::Time(precision) => write!(f, "TIME({precision})"),
             TypeRoot::Timestamp(precision) => write!(f, "TIMESTAMP({precision})"),
             TypeRoot::TimestampLtz(precision) => write!(f, "TIMESTAMP_LTZ({precision})"),
-            TypeRoot::IntervalYearMonth(kind) | TypeRoot::IntervalDayTime(kind) => write!(f, "INTERVAL {kind}"),
+            TypeRoot::IntervalYearMonth(kind) | TypeRoot::IntervalDayTime(kind) => {
+                write!(f, "INTERVAL {kind}")
+            }
             TypeRoot::Array(element) => write!(f, "ARRAY<{}>", element.summary()),
             TypeRoot::Map(key, value) => write!(f, "MAP<{}, {}>", key.summary(), value.summary()),
             TypeRoot::Multiset(element) => write!(f, "MULTISET<{}>", element.summary()),
@@ -327,7 +334,10 @@ fn row_text(fields: &[Field], text: impl Fn(&DataType) -> String) -> String {
     let fields: Vec<String> = fields
         .iter()
         .map(|field| {
-            let comment = field.comment.as_ref().map_or(String::new(), |text| format!(" '{}'", text.replace('\'', "''")));
+            let comment = field
+                .comment
+                .as_ref()
+                .map_or(String::new(), |text| format!(" '{}'", text.replace('\'', "''")));
             format!("`{}` {}{comment}", field.name.replace('`', "``"), text(&field.data_type))
         })
         .collect();

@@ -24,15 +24,15 @@ impl Session {
             Statement::Set(command) => self.execute_set(command),
             Statement::Reset(key) => self.execute_reset(key.as_ref()),
 
-            Statement::Query(query) => self.execute_query(query, text).await,
-            Statement::Insert(insert) => self.execute_insert(insert, text).await,
+            Statement::Query(query) => self.execute_query(query).await,
+            Statement::Insert(insert) => self.execute_insert(insert).await,
             Statement::BeginStatementSet => self.begin_statement_set(),
             Statement::EndStatementSet => self.end_statement_set().await,
             Statement::StatementSet(statements) => self.execute_statement_set(statements).await,
             Statement::Update(update) => self.change_rows("UPDATE", &update.target).await,
             Statement::Delete(delete) => self.change_rows("DELETE", &delete.target).await,
             Statement::Truncate(table) => self.truncate(table).await,
-            Statement::Explain(explain) => self.execute_explain(explain, text).await,
+            Statement::Explain(explain) => self.execute_explain(explain).await,
 
             Statement::CreateCatalog(create) => self.create_catalog(create).await,
             Statement::DropCatalog { name, if_exists } => self.drop_catalog(name, *if_exists).await,

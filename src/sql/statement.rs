@@ -138,27 +138,59 @@ pub enum Statement {
     Explain(Explain),
     // Catalogs.
     CreateCatalog(CreateCatalog),
-    DropCatalog { name: Spanned<String>, if_exists: bool },
-    AlterCatalog { name: Spanned<String>, change: AlterOptions },
+    DropCatalog {
+        name: Spanned<String>,
+        if_exists: bool,
+    },
+    AlterCatalog {
+        name: Spanned<String>,
+        change: AlterOptions,
+    },
     UseCatalog(Spanned<String>),
     // Databases.
     CreateDatabase(CreateDatabase),
-    DropDatabase { name: ObjectName, if_exists: bool, cascade: bool },
-    AlterDatabase { name: ObjectName, options: Vec<SqlOption> },
+    DropDatabase {
+        name: ObjectName,
+        if_exists: bool,
+        cascade: bool,
+    },
+    AlterDatabase {
+        name: ObjectName,
+        options: Vec<SqlOption>,
+    },
     UseDatabase(ObjectName),
     // Tables.
     CreateTable(Box<CreateTable>),
-    DropTable { name: ObjectName, if_exists: bool, temporary: bool },
+    DropTable {
+        name: ObjectName,
+        if_exists: bool,
+        temporary: bool,
+    },
     AlterTable(Box<AlterTable>),
     // Views.
     CreateView(Box<CreateView>),
-    DropView { name: ObjectName, if_exists: bool, temporary: bool },
-    AlterView { name: ObjectName, change: AlterView },
+    DropView {
+        name: ObjectName,
+        if_exists: bool,
+        temporary: bool,
+    },
+    AlterView {
+        name: ObjectName,
+        change: AlterView,
+    },
     // Functions, modules, procedures.
     CreateFunction(CreateFunction),
-    DropFunction { name: ObjectName, if_exists: bool, temporary: bool, system: bool },
+    DropFunction {
+        name: ObjectName,
+        if_exists: bool,
+        temporary: bool,
+        system: bool,
+    },
     AlterFunction(CreateFunction),
-    LoadModule { name: Spanned<String>, options: Vec<SqlOption> },
+    LoadModule {
+        name: Spanned<String>,
+        options: Vec<SqlOption>,
+    },
     UnloadModule(Spanned<String>),
     UseModules(Vec<Spanned<String>>),
     Call(Call),
@@ -166,7 +198,11 @@ pub enum Statement {
     AddJar(Spanned<String>),
     RemoveJar(Spanned<String>),
     // Jobs.
-    StopJob { job: Spanned<String>, with_savepoint: bool, with_drain: bool },
+    StopJob {
+        job: Spanned<String>,
+        with_savepoint: bool,
+        with_drain: bool,
+    },
     // Looking.
     Show(Show),
     Describe(Describe),
@@ -472,32 +508,48 @@ pub struct AlterTable {
 #[allow(missing_docs, reason = "Flink's and Spark's words")]
 pub enum TableChange {
     RenameTable(ObjectName),
-    RenameColumn { from: ObjectName, to: Spanned<String> },
+    RenameColumn {
+        from: ObjectName,
+        to: Spanned<String>,
+    },
     SetOptions(Vec<SqlOption>),
     ResetOptions(Vec<Spanned<String>>),
     Add(Vec<SchemaElement>),
     Modify(Vec<SchemaElement>),
     AddDistribution(DistributionClause),
     ModifyDistribution(DistributionClause),
-    AddPartitions { if_not_exists: bool, partitions: Vec<(PartitionSpec, Vec<SqlOption>)> },
+    AddPartitions {
+        if_not_exists: bool,
+        partitions: Vec<(PartitionSpec, Vec<SqlOption>)>,
+    },
     DropColumns(Vec<ObjectName>),
     DropPrimaryKey,
     DropConstraint(Spanned<String>),
     DropWatermark,
     DropDistribution,
-    DropPartitions { if_exists: bool, partitions: Vec<PartitionSpec> },
+    DropPartitions {
+        if_exists: bool,
+        partitions: Vec<PartitionSpec>,
+    },
     /// Spark: `ADD PARTITION FIELD`.
     AddPartitionField(PartitionField),
     /// Spark: `DROP PARTITION FIELD`.
     DropPartitionField(PartitionField),
     /// Spark: `REPLACE PARTITION FIELD a WITH b`.
-    ReplacePartitionField { from: PartitionField, to: PartitionField },
+    ReplacePartitionField {
+        from: PartitionField,
+        to: PartitionField,
+    },
     /// Spark: `WRITE ORDERED BY c [ASC|DESC], …`; empty for `WRITE UNORDERED`.
     WriteOrderedBy(Vec<WriteOrder>),
     /// Spark: `CREATE|REPLACE BRANCH|TAG`.
     CreateRef(CreateRef),
     /// Spark: `DROP BRANCH|TAG`.
-    DropRef { kind: RefKind, name: Spanned<String>, if_exists: bool },
+    DropRef {
+        kind: RefKind,
+        name: Spanned<String>,
+        if_exists: bool,
+    },
 }
 
 /// A column, key or watermark of ALTER TABLE ADD or MODIFY.

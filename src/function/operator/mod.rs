@@ -4,9 +4,11 @@ mod arithmetic;
 mod comparison;
 mod datetime;
 mod like;
+mod not_null;
 
 pub use arithmetic::{arithmetic, arithmetic_error, negate};
 pub use comparison::{ComparisonOp, comparison, comparison_type};
 pub(super) use datetime::epoch_millis;
 pub use datetime::interval_between;
 pub use like::like;
+pub use not_null::not_null;

@@ -137,7 +137,7 @@ impl Binder<'_> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.data_type.clone()).collect();
         let place = |error: crate::error::Error| error.at(node.place(self));
         let Some(function) = function::find(name) else {
-            return Err(place(function::unknown_function(name, &types)));
+            return Err(place(function::no_match_error(name, &types)));
         };
         let described: Vec<Argument<'_>> = arguments
             .iter()

@@ -5,7 +5,7 @@ use datafusion::logical_expr::Expr;
 use sqlparser::ast;
 
 use super::scope::Resolution;
-use super::{Binder, BoundExpr, Scope, ScopeColumn, literal};
+use super::{Binder, BoundExpr, Scope, ScopeColumn};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, ArithmeticOp};
 use crate::plan::expand::quoted_path;
@@ -154,11 +154,8 @@ impl Binder<'_> {
         let position = fields.iter().position(|field| field.name == ident.value).ok_or_else(missing)?;
         let data_type = fields[position].data_type.clone();
         let nullable = data_type.nullable || row.data_type.nullable;
-        let name = literal::text(&ident.value);
-        Ok(BoundExpr::new(
-            function::row_field(row.expr, &row.data_type, position, name.expr, &self.context),
-            data_type.with_nullable(nullable),
-        ))
+        let field = datafusion::functions::core::expr_fn::get_field(row.expr, ident.value.clone());
+        Ok(BoundExpr::new(field, data_type.with_nullable(nullable)))
     }
 
     /// Binds `a[i]`, `m[k]` and `(row).field`.
@@ -234,16 +231,9 @@ impl Binder<'_> {
             &self.context,
         );
         let (expr, data_type) = bound.ok_or_else(|| {
-            let symbol = op.to_string();
-            self.operand_error(node, &symbol, &left.data_type, &right.data_type)
+            function::arithmetic_error(arithmetic, &left.data_type, &right.data_type).at(self.span(node))
         })?;
         Ok(BoundExpr::new(expr, data_type))
-    }
-
-    /// Makes Flink's error for operands that an operator does not take.
-    pub(super) fn operand_error(&self, node: &ast::Expr, symbol: &str, left: &DataType, right: &DataType) -> Error {
-        let (left, right) = (function::error_type(left), function::error_type(right));
-        self.invalid(node, format!("Cannot apply '{symbol}' to arguments of type '<{left}> {symbol} <{right}>'"))
     }
 
     /// Binds NOT, unary plus and minus.
@@ -269,17 +259,17 @@ impl Binder<'_> {
             }
             ast::UnaryOperator::Plus if root.is_numeric() || root.is_interval() => Ok(bound),
             ast::UnaryOperator::Minus if root.is_numeric() || root.is_interval() => {
-                let expr = function::negate(bound.expr, &bound.data_type, &self.context);
-                Ok(BoundExpr::new(expr, bound.data_type))
+                let negated = function::negate(bound.expr, &bound.data_type, &self.context);
+                let (expr, data_type) = negated.ok_or_else(|| Error::internal("a number could not be negated"))?;
+                Ok(BoundExpr::new(expr, data_type))
             }
             _ => {
-                let symbol = if op == ast::UnaryOperator::Not { "NOT".to_owned() } else { op.to_string() };
-                let argument = function::error_type(&bound.data_type);
-                Err(self.invalid(
-                    node,
-                    format!("Cannot apply '{symbol}' to arguments of type '{symbol}<{argument}>'. Supported form(s): '{symbol}<{}>'",
-                        if op == ast::UnaryOperator::Not { "BOOLEAN" } else { "NUMERIC" }),
-                ))
+                let (symbol, forms): (_, &[&str]) = match op {
+                    ast::UnaryOperator::Not => ("NOT".to_owned(), &["NOT<BOOLEAN>"]),
+                    _ => (op.to_string(), &["-<NUMERIC>", "-<DATETIME_INTERVAL>"]),
+                };
+                let call = format!("{symbol}<{}>", function::calcite_name(&bound.data_type));
+                Err(function::type_list_error(&symbol, &call, forms).at(self.span(node)))
             }
         }
     }
@@ -301,7 +291,7 @@ impl Binder<'_> {
         let bound = self.bind_expr(operand, scope)?;
         let target = encoding::cast_type(target).map_err(|error| error.at(self.span(node)))?;
         function::cast_supported(&bound.data_type, &target).map_err(|error| error.at(self.span(node)))?;
-        let nullable = bound.data_type.nullable || try_cast || function::cast_may_be_null(&bound.data_type, &target);
+        let nullable = bound.data_type.nullable || try_cast;
         let target = target.with_nullable(nullable);
         let expr = function::cast_expr(bound.expr, &bound.data_type, &target, try_cast, &self.context);
         Ok(BoundExpr::new(expr, target))

@@ -6,7 +6,7 @@ use sqlparser::ast;
 use super::{Binder, BoundExpr, Scope};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, ComparisonOp};
-use crate::schema::TypeRoot;
+use crate::schema::{DataType, TypeRoot};
 use crate::sql::encoding;
 
 impl Binder<'_> {
@@ -67,11 +67,10 @@ impl Binder<'_> {
             |bound: &BoundExpr| matches!(bound.data_type.root, TypeRoot::Boolean | TypeRoot::Null);
         let (operator, symbol) = if *op == ast::BinaryOperator::And { (Operator::And, "AND") } else { (Operator::Or, "OR") };
         if !is_condition(&left) || !is_condition(&right) {
-            let (left, right) = (function::error_type(&left.data_type), function::error_type(&right.data_type));
-            return Err(self.invalid(
-                node,
-                format!("Cannot apply '{symbol}' to arguments of type '<{left}> {symbol} <{right}>'. Supported form(s): '<BOOLEAN> {symbol} <BOOLEAN>'"),
-            ));
+            let (left, right) = (function::calcite_name(&left.data_type), function::calcite_name(&right.data_type));
+            let form = format!("<BOOLEAN> {symbol} <BOOLEAN>");
+            let call = format!("<{left}> {symbol} <{right}>");
+            return Err(function::type_list_error(symbol, &call, &[&form]).at(self.span(node)));
         }
         let nullable = left.data_type.nullable || right.data_type.nullable;
         let boolean = TypeRoot::Boolean.nullable();
@@ -123,7 +122,7 @@ impl Binder<'_> {
         all.extend(items);
         let nullable = all.iter().any(|bound| bound.data_type.nullable);
         let types: Vec<_> = all.iter().map(|bound| bound.data_type.clone()).collect();
-        let common = function::in_type(&types).ok_or_else(incompatible)?;
+        let common = in_type(&types).ok_or_else(incompatible)?;
         let mut cast: Vec<Expr> = all.into_iter().map(|bound| self.cast_to(bound, &common).expr).collect();
         let operand = cast.remove(0);
         let list = datafusion::logical_expr::expr::InList { expr: Box::new(operand), list: cast, negated };
@@ -172,10 +171,6 @@ impl Binder<'_> {
     ) -> Result<BoundExpr> {
         let value = self.bind_expr(operand, scope)?;
         let pattern = self.bind_expr(pattern, scope)?;
-        let is_text = |bound: &BoundExpr| bound.data_type.root.is_character() || bound.data_type.root == TypeRoot::Null;
-        if !is_text(&value) || !is_text(&pattern) {
-            return Err(self.operand_error(node, "LIKE", &value.data_type, &pattern.data_type));
-        }
         let escape = match escape {
             None => None,
             Some(ast::Value::SingleQuotedString(text)) if text.chars().count() == 1 => text.chars().next(),
@@ -184,12 +179,25 @@ impl Binder<'_> {
                 return Err(Error::validation(message).class(FlinkClass::RUNTIME).at(self.span(node)));
             }
         };
-        let nullable = value.data_type.nullable || pattern.data_type.nullable;
-        let text = TypeRoot::STRING.nullable();
-        let (value, pattern) = (self.cast_to(value, &text), self.cast_to(pattern, &text));
-        let expr = function::like(value.expr, pattern.expr, escape, negated, &self.context);
-        Ok(BoundExpr::new(expr, TypeRoot::Boolean.nullable().with_nullable(nullable)))
+        let like = function::like(
+            (value.expr, &value.data_type),
+            (pattern.expr, &pattern.data_type),
+            escape,
+            negated,
+            &self.context,
+        );
+        let (expr, data_type) = like.map_err(|error| error.at(self.span(node)))?;
+        Ok(BoundExpr::new(expr, data_type))
     }
+}
+
+/// Returns the type in which IN compares its values; text beside numbers is read as a number.
+pub(super) fn in_type(types: &[DataType]) -> Option<DataType> {
+    if let Some(common) = function::common_type(types) {
+        return Some(common);
+    }
+    let (first, rest) = types.split_first()?;
+    rest.iter().try_fold(first.clone(), |common, next| function::comparison_type(ComparisonOp::Lt, &common, next).ok())
 }
 
 /// Returns the constant TRUE.

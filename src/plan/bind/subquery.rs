@@ -8,10 +8,10 @@ use datafusion::logical_expr::expr::{Exists, InSubquery};
 use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
 use sqlparser::ast;
 
+use super::predicate::in_type;
 use super::query::output_exprs;
 use super::{Binder, BoundExpr, BoundQuery, Scope};
 use crate::error::Result;
-use crate::function;
 use crate::schema::TypeRoot;
 
 impl Binder<'_> {
@@ -52,7 +52,7 @@ impl Binder<'_> {
         let query = self.bind_inner(subquery, scope)?;
         let incompatible = || self.invalid(node, "Values passed to IN operator must have compatible types");
         let [column] = query.columns.as_slice() else { return Err(incompatible()) };
-        let common = function::in_type(&[operand.data_type.clone(), column.data_type.clone()]).ok_or_else(incompatible)?;
+        let common = in_type(&[operand.data_type.clone(), column.data_type.clone()]).ok_or_else(incompatible)?;
         let nullable = operand.data_type.nullable || column.data_type.nullable;
         let operand = self.cast_to(operand, &common);
         let unique = self.unique_column(&column.name);
