@@ -83,7 +83,7 @@ option_values! {
 
 session_options! {
     // Mode and parallelism.
-    EXECUTION_RUNTIME_MODE: RuntimeMode = "execution.runtime-mode", default "STREAMING" old "execution.type";
+    RUNTIME_MODE: RuntimeMode = "execution.runtime-mode", default "STREAMING" old "execution.type";
         "Streaming shows changes as they come, batch answers once."
     PARALLELISM_DEFAULT: i32 = "parallelism.default", default "1" old "execution.parallelism";
         "How many workers an operator has where nothing else says so."
@@ -195,7 +195,7 @@ session_options! {
     // Tables.
     TABLE_LOCAL_TIME_ZONE: String = "table.local-time-zone", default "default";
         "The time zone of TIMESTAMP_LTZ texts and of CURRENT_* functions: a TZDB name or GMT+08:00; 'default' is the system's."
-    TABLE_DML_SYNC: bool = "table.dml-sync", default "false";
+    DML_SYNC: bool = "table.dml-sync", default "false";
         "Whether INSERT waits until its job has finished."
     DYNAMIC_TABLE_OPTIONS: bool = "table.dynamic-table-options.enabled", default "true";
         "Whether OPTIONS hints are allowed."

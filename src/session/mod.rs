@@ -3,7 +3,6 @@
 //! `Session::execute` is the only way in; its match over all statements is in `execute`, and each family of statements has a
 //! file in `statements`.
 
-mod config_file;
 mod execute;
 mod jobs;
 mod like_pattern;
@@ -21,7 +20,6 @@ use std::sync::Arc;
 
 pub use crate::connector::{OutputPort, OutputStream, TABLE_FACTORIES, TableFactory};
 pub use crate::format::{FORMAT_FACTORIES, FormatFactory};
-pub use config_file::ConfigSources;
 pub use jobs::{JobRegistry, JobStatus, JobSummary};
 pub use result::{JobId, QueryResult, ResultColumn, ResultTable, StatementResult};
 

@@ -3,7 +3,7 @@
 use crate::catalog::{CatalogObject, CatalogTable, ObjectIdentifier};
 use crate::connector::{FactoryContext, table_factory};
 use crate::error::{Error, FlinkClass, Result};
-use crate::options::{EXECUTION_RUNTIME_MODE, RuntimeMode, TableOptions, resolve_references};
+use crate::options::{RUNTIME_MODE, RuntimeMode, TableOptions, resolve_references};
 use crate::session::{Session, StatementResult};
 use crate::sql::ObjectName;
 
@@ -98,6 +98,6 @@ impl Session {
 
     /// Returns whether statements run in streaming mode.
     pub(in crate::session) fn is_streaming(&self) -> Result<bool> {
-        Ok(self.config.get(&EXECUTION_RUNTIME_MODE)? == RuntimeMode::Streaming)
+        Ok(self.config.get(&RUNTIME_MODE)? == RuntimeMode::Streaming)
     }
 }
