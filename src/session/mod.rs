@@ -8,6 +8,7 @@ mod jobs;
 mod like_pattern;
 mod lookup;
 mod modules;
+pub mod reference;
 mod result;
 mod result_table;
 mod schema_change;
@@ -85,6 +86,8 @@ pub struct Session {
     modules: Modules,
     jars: Vec<String>,
     jobs: Arc<JobRegistry>,
+    /// The jobs that were started in the background.
+    running: Vec<(JobId, tokio::task::JoinHandle<Result<()>>)>,
     /// The statements since BEGIN STATEMENT SET, each with its text.
     statement_set: Option<Vec<(sql::Statement, String)>>,
 }
@@ -106,6 +109,7 @@ impl Session {
             modules: Modules::default(),
             jars: Vec::new(),
             jobs: Arc::default(),
+            running: Vec::new(),
             statement_set: None,
         })
     }

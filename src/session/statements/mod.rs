@@ -3,6 +3,7 @@
 mod alter_table;
 mod catalog;
 mod create_table;
+mod create_table_as;
 mod database;
 mod describe;
 mod explain;
