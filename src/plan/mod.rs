@@ -15,7 +15,7 @@ mod provider;
 mod tables;
 
 pub(crate) use graph::StreamNode;
-pub(crate) use insert::{BoundInsert, create_sink};
+pub(crate) use insert::BoundInsert;
 pub(crate) use tables::BoundTable;
 
 use std::sync::Arc;
@@ -26,7 +26,6 @@ use futures::StreamExt;
 use futures::stream::BoxStream;
 
 use bind::{Binder, BoundQuery, OutputColumn, Scope, ScopeColumn};
-use expand::Expansion;
 use explain::{ExplainedPlan, Section};
 use tables::TableSet;
 

@@ -15,8 +15,9 @@ mod split;
 mod statement;
 mod tokens;
 
-pub use parser::{parse_data_type, parse_expression, parse_statement};
+pub use parser::{parse_data_type, parse_expression, parse_query, parse_statement};
 pub use positions::Positions;
 pub use reserved::is_reserved;
 pub use split::{Piece, Splitter, Unfinished, UnfinishedKind, split};
 pub use statement::*;
+pub use tokens::token_spans;

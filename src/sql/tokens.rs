@@ -54,6 +54,11 @@ pub(super) fn tokenize(text: &str) -> Result<Tokens> {
     Ok(Tokens { tokens, positions: Positions::new(text).with_hints(hints) })
 }
 
+/// Returns the places of a text's tokens: what is left without white space, comments and hints.
+pub fn token_spans(text: &str) -> Result<Vec<Span>> {
+    Ok(tokenize(text)?.tokens.into_iter().map(|token| token.span).collect())
+}
+
 /// Adds a token, in the form that the parser expects.
 fn push(tokens: &mut Vec<PlacedToken>, text: &str, placed: PlacedToken) {
     let source = &text[placed.span.start..placed.span.end];

@@ -35,7 +35,7 @@ pub use data_type::parse_data_type;
 use sqlparser::tokenizer::Token;
 
 use super::reserved::is_reserved;
-use super::{Expression, Statement, split};
+use super::{Expression, Query, Statement, split};
 use crate::error::{Error, FlinkClass, Result};
 use cursor::Parser;
 
@@ -59,6 +59,14 @@ pub fn parse_expression(text: &str) -> Result<Expression> {
     let expression = parser.spanned_expression()?;
     parser.finish()?;
     Ok(expression)
+}
+
+/// Parses one query alone, as it stands behind `AS` of a view.
+pub fn parse_query(text: &str) -> Result<Query> {
+    let mut parser = Parser::new(text)?;
+    let query = parser.spanned_query()?;
+    parser.finish()?;
+    Ok(query)
 }
 
 /// Says that a statement set is not closed rather than that its end is unexpected.
