@@ -19,11 +19,11 @@ use crate::error::{Error, Result};
 use crate::schema::DataType;
 
 /// The kernel behind an operator, CAST or LIKE: what has no call syntax of its own.
-pub struct Operator {
+pub(super) struct Operator {
     /// What plans show.
-    pub name: &'static str,
+    pub(super) name: &'static str,
     /// Computes the column.
-    pub invoke: fn(&Call<'_>, &[Operand]) -> Result<arrow::array::ArrayRef>,
+    pub(super) invoke: fn(&Call<'_>, &[Operand]) -> Result<arrow::array::ArrayRef>,
 }
 
 /// What computes a `FlinkFunction`.

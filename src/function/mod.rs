@@ -3,6 +3,7 @@
 //! A function is a value that implements `ScalarFunction` and one line in `FUNCTIONS`. The binder asks `infer` for the types,
 //! casts the arguments as it says, and wraps the function into a DataFusion expression; nothing is coerced afterwards.
 
+mod aggregate;
 mod call;
 mod cast;
 mod context;
@@ -14,6 +15,7 @@ mod operator;
 mod scalar;
 mod typing;
 
+pub use aggregate::{BoundAggregate, aggregate, aggregate_names, is_aggregate};
 pub use call::call;
 pub use cast::{cast, cast_expr, cast_supported};
 pub use context::EvalContext;

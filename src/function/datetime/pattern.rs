@@ -65,7 +65,9 @@ impl Pattern {
                 ']' => match stack.pop() {
                     Some(items) if !stack.is_empty() => Item::Optional(items),
                     _ => {
-                        return Err(illegal("Pattern invalid as it contains ] without previous [".to_owned()));
+                        return Err(illegal(
+                            "Pattern invalid as it contains ] without previous [".to_owned(),
+                        ));
                     }
                 },
                 letter if letter.is_ascii_alphabetic() => {
