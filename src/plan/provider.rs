@@ -267,7 +267,7 @@ impl ExecutionPlan for ScanExec {
             }
             let rows: RecordBatch = if is_ordered { rows } else { rows.project(&order)? };
             // Decoders name and mark their columns as they like; the plan's schema counts.
-            Ok(rows.with_schema(Arc::clone(&schema)).or_else(|_| rebuild(&schema, &rows))?)
+            Ok(rebuild(&schema, &rows)?)
         });
         Ok(Box::pin(RecordBatchStreamAdapter::new(Arc::clone(&self.schema), rows)))
     }

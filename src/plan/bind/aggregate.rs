@@ -12,10 +12,12 @@ use datafusion::logical_expr::expr::AggregateFunction;
 use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projection};
 use sqlparser::ast;
 
+use super::call::literal_value;
 use super::select::BoundSelect;
 use super::{Binder, BoundExpr, Relation, Scope, ScopeColumn};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, Argument};
+use crate::schema::DataType;
 
 /// The groups of the SELECT that is being bound, and the aggregates found so far.
 #[derive(Debug, Clone)]
@@ -28,6 +30,8 @@ pub(crate) struct Grouping {
     kinds: Vec<Discriminant<ast::Expr>>,
     /// The aggregates: the call over the input, and the column that carries its raw result.
     aggregates: Vec<(AggregateFunction, Column)>,
+    /// Whether every group has rows; the one group of an aggregation without GROUP BY may have none.
+    is_filled: bool,
 }
 
 /// GROUP BY as a list of expressions and, where there are several, the sets of their positions.
@@ -93,7 +97,9 @@ impl Binder<'_> {
             groups.push((bound.expr, BoundExpr::new(Expr::Column(column), data_type)));
             kinds.push(kind_of(node));
         }
-        self.grouping = Some(Grouping { input: relation.scope.clone(), groups, kinds, aggregates: Vec::new() });
+        let is_filled = !groups.is_empty() && clause.sets.is_none();
+        let input = relation.scope.clone();
+        self.grouping = Some(Grouping { input, groups, kinds, aggregates: Vec::new(), is_filled });
         let items = self.bind_items(&select.projection, &relation.scope)?;
         let having = match &select.having {
             Some(node) => Some((node, self.bind_expr(node, &relation.scope)?)),
@@ -171,9 +177,9 @@ impl Binder<'_> {
         let Some(grouping) = self.grouping.take() else {
             return Err(self.invalid(node, "Aggregate expressions cannot be nested"));
         };
-        let bound = self.bind_aggregate_parts(node, name, call, &grouping.input);
+        let bound = self.bind_aggregate_parts(node, name, call, &grouping);
         self.grouping = Some(grouping);
-        let (aggregate, finish, data_type) = bound?;
+        let (aggregate, data_type) = bound?;
         let column = self.unique_column(name);
         let Some(grouping) = &mut self.grouping else { return Err(Error::internal("the groups of a SELECT were lost")) };
         let known = grouping.aggregates.iter().find(|(known, _)| *known == aggregate).map(|(_, column)| column.clone());
@@ -181,7 +187,7 @@ impl Binder<'_> {
             grouping.aggregates.push((aggregate, column.clone()));
             column
         });
-        Ok(BoundExpr::new(finish(Expr::Column(column)), data_type))
+        Ok(BoundExpr::new(Expr::Column(column), data_type))
     }
 
     /// Binds arguments, DISTINCT and FILTER of an aggregate over the aggregation's input.
@@ -190,8 +196,9 @@ impl Binder<'_> {
         node: &ast::Expr,
         name: &str,
         call: &ast::Function,
-        input: &Scope,
-    ) -> Result<(AggregateFunction, impl Fn(Expr) -> Expr + use<>, crate::schema::DataType)> {
+        grouping: &Grouping,
+    ) -> Result<(AggregateFunction, DataType)> {
+        let input = &grouping.input;
         let ast::FunctionArguments::List(list) = &call.args else {
             return Err(self.unsupported(node, &format!("{name} without brackets")));
         };
@@ -211,9 +218,14 @@ impl Binder<'_> {
         }
         let described: Vec<Argument<'_>> = arguments
             .iter()
-            .map(|argument| Argument { data_type: &argument.data_type, literal: None })
+            .map(|argument| Argument { data_type: &argument.data_type, literal: literal_value(&argument.expr) })
             .collect();
-        let bound = function::aggregate(name, &described, distinct).map_err(|error| error.at(self.span(node)))?;
+        let bound = function::aggregate(name, &described, distinct)
+            .ok_or_else(|| Error::internal(format!("{name} is no aggregate")))?
+            .map_err(|error| error.at(self.span(node)))?;
+        // A group has rows, so that only NULLs among them make its result NULL.
+        let is_filled = grouping.is_filled && call.filter.is_none() && !name.to_ascii_uppercase().ends_with("_SAMP");
+        let is_null_free = is_filled && arguments.iter().all(|argument| !argument.data_type.nullable);
         let filter = match &call.filter {
             Some(condition) => {
                 let bound = self.bind_expr(condition, input)?;
@@ -229,10 +241,9 @@ impl Binder<'_> {
         if cast.is_empty() {
             cast.push(datafusion::logical_expr::lit(1_i64));
         }
-        let call = AggregateFunction::new_udf(bound.accumulator, cast, distinct, filter, Vec::new(), None);
-        let finish = bound.finish;
-        // A group of no rows exists only where there are no groups at all; only COUNT is never NULL there.
-        Ok((call, finish, bound.result))
+        let call = AggregateFunction::new_udf(bound.accumulator, cast, bound.distinct, filter, Vec::new(), None);
+        let nullable = bound.result.nullable && !is_null_free;
+        Ok((call, bound.result.with_nullable(nullable)))
     }
 
     /// Builds the projection and the aggregation.

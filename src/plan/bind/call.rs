@@ -157,7 +157,7 @@ impl Binder<'_> {
 }
 
 /// Returns the value of a constant.
-fn literal_value(expr: &Expr) -> Option<&ScalarValue> {
+pub(super) fn literal_value(expr: &Expr) -> Option<&ScalarValue> {
     match expr {
         Expr::Literal(value, _) => Some(value),
         _ => None,

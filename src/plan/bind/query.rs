@@ -38,7 +38,7 @@ impl Binder<'_> {
                 let names = &cte.alias.columns;
                 if !names.is_empty() && names.len() != query.columns.len() {
                     return Err(self.invalid(
-                        &cte.query.as_ref(),
+                        cte.query.as_ref(),
                         "Number of columns must match number of query columns",
                     ));
                 }

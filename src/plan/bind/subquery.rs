@@ -3,16 +3,17 @@
 
 use std::sync::Arc;
 
-use datafusion::common::Spans;
-use datafusion::logical_expr::expr::{Exists, InSubquery};
-use datafusion::logical_expr::{Expr, LogicalPlan, Projection, Subquery};
+use datafusion::common::{Column, Spans};
+use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
+use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Subquery};
 use sqlparser::ast;
 
 use super::predicate::in_type;
 use super::query::output_exprs;
 use super::{Binder, BoundExpr, BoundQuery, Scope};
-use crate::error::Result;
-use crate::schema::TypeRoot;
+use crate::error::{Error, Result};
+use crate::function::{self, Argument};
+use crate::schema::{DataType, TypeRoot};
 
 impl Binder<'_> {
     /// Binds a subquery expression.
@@ -30,7 +31,8 @@ impl Binder<'_> {
                     return Err(self.invalid(node, "a subquery in place of a value must have one column"));
                 };
                 let data_type = column.data_type.clone().with_nullable(true);
-                Ok(BoundExpr::new(Expr::ScalarSubquery(subquery_of(query.plan)), data_type))
+                let plan = self.single_value(query.plan, &column.column, &data_type)?;
+                Ok(BoundExpr::new(Expr::ScalarSubquery(subquery_of(plan)), data_type))
             }
             other => Err(self.unsupported(other, "this subquery")),
         }
@@ -65,6 +67,20 @@ impl Binder<'_> {
         Ok(BoundExpr::new(Expr::InSubquery(expr), TypeRoot::Boolean.nullable().with_nullable(nullable)))
     }
 
+    /// Makes a plan of one row; more than one fails when the query runs, as the standard says.
+    fn single_value(&self, plan: LogicalPlan, column: &Column, data_type: &DataType) -> Result<LogicalPlan> {
+        if has_one_row(&plan) {
+            return Ok(plan);
+        }
+        let argument = Argument { data_type, literal: None };
+        let bound = function::aggregate("SINGLE_VALUE", &[argument], false)
+            .ok_or_else(|| Error::internal("SINGLE_VALUE is missing"))??;
+        let arguments = vec![Expr::Column(column.clone())];
+        let call = AggregateFunction::new_udf(bound.accumulator, arguments, false, None, Vec::new(), None);
+        let value = Expr::AggregateFunction(call).alias(self.unique("value"));
+        Ok(LogicalPlan::Aggregate(Aggregate::try_new(Arc::new(plan), Vec::new(), vec![value])?))
+    }
+
     /// Binds a query inside an expression: names that it does not know are those of the query around it.
     fn bind_inner(&mut self, query: &ast::Query, scope: &Scope) -> Result<BoundQuery> {
         let grouping = self.grouping.take();
@@ -73,6 +89,15 @@ impl Binder<'_> {
         self.outer.pop();
         self.grouping = grouping;
         bound
+    }
+}
+
+/// Returns whether a plan has exactly one row whatever its input: an aggregation without groups.
+fn has_one_row(plan: &LogicalPlan) -> bool {
+    match plan {
+        LogicalPlan::Projection(projection) => has_one_row(&projection.input),
+        LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
+        _ => false,
     }
 }
 
