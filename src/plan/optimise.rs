@@ -14,7 +14,6 @@ use datafusion::optimizer::eliminate_join::EliminateJoin;
 use datafusion::optimizer::eliminate_limit::EliminateLimit;
 use datafusion::optimizer::eliminate_outer_join::EliminateOuterJoin;
 use datafusion::optimizer::extract_equijoin_predicate::ExtractEquijoinPredicate;
-use datafusion::optimizer::filter_null_join_keys::FilterNullJoinKeys;
 use datafusion::optimizer::optimize_projections::OptimizeProjections;
 use datafusion::optimizer::optimize_unions::OptimizeUnions;
 use datafusion::optimizer::propagate_empty_relation::PropagateEmptyRelation;
@@ -29,7 +28,8 @@ use crate::error::Result;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
-/// Optimises a query that is answered once.
+/// Optimises a query that is answered once. `FilterNullJoinKeys` must not be among the rules: it takes away the very NULLs that
+/// make NOT IN unknown.
 pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
     let rules: Vec<Rule> = vec![
         Arc::new(OptimizeUnions::new()),
@@ -44,7 +44,6 @@ pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
         Arc::new(EliminateCrossJoin::new()),
         Arc::new(EliminateLimit::new()),
         Arc::new(PropagateEmptyRelation::new()),
-        Arc::new(FilterNullJoinKeys::default()),
         Arc::new(EliminateOuterJoin::new()),
         Arc::new(PushDownLimit::new()),
         Arc::new(PushDownFilter::new()),
