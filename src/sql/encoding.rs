@@ -129,6 +129,14 @@ pub fn interval_text(interval: &ast::Interval) -> Option<(bool, &str)> {
     }
 }
 
+/// Returns the difference of `(a - b) DAY TO SECOND`, which is held as an interval whose value is in brackets.
+pub fn interval_difference(interval: &ast::Interval) -> Option<&Expr> {
+    match &*interval.value {
+        Expr::Nested(difference) => Some(difference),
+        _ => None,
+    }
+}
+
 /// Returns the entries of `MAP['k', 1, …]`.
 pub fn map_entries(expr: &Expr) -> Option<&[MapEntry]> {
     match expr {
@@ -199,7 +207,7 @@ fn prefix_of<'a>(expr: &'a Expr, prefix: &str) -> Option<&'a Expr> {
 
 /// A table, model or query that is an argument of a function.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum RelationArgument<'a> {
+pub enum Relation<'a> {
     /// `TABLE t`: the parts of the name.
     Table(&'a [Ident]),
     /// `TABLE (query)`.
@@ -208,9 +216,35 @@ pub enum RelationArgument<'a> {
     Model(&'a [Ident]),
 }
 
-/// Holds `TABLE t` or `TABLE (query)` as an argument.
-pub(super) fn encode_table_argument(value: Expr) -> Expr {
-    prefixed(TABLE, value)
+/// A relation with how its rows come to the function.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RelationArgument<'a> {
+    /// The relation.
+    pub relation: Relation<'a>,
+    /// PARTITION BY.
+    pub partition_by: &'a [Expr],
+    /// ORDER BY.
+    pub order_by: &'a [ast::OrderByExpr],
+}
+
+/// Holds `TABLE t` or `TABLE (query)`; PARTITION BY and ORDER BY behind it are those of a window over it.
+pub(super) fn encode_table_argument(
+    relation: Expr,
+    partition_by: Vec<Expr>,
+    order_by: Vec<ast::OrderByExpr>,
+) -> Expr {
+    if partition_by.is_empty() && order_by.is_empty() {
+        return prefixed(TABLE, relation);
+    }
+    let argument = ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(relation));
+    let mut over = function(vec![Ident::new(TABLE)], argument_list(vec![argument]));
+    over.over = Some(ast::WindowType::WindowSpec(ast::WindowSpec {
+        window_name: None,
+        partition_by,
+        order_by,
+        window_frame: None,
+    }));
+    prefixed(TABLE, Expr::Function(over))
 }
 
 /// Holds `MODEL m` as an argument.
@@ -220,15 +254,35 @@ pub(super) fn encode_model_argument(value: Expr) -> Expr {
 
 /// Returns the table, query or model of an argument.
 pub fn relation_argument(expr: &Expr) -> Option<RelationArgument<'_>> {
-    if let Some(value) = prefix_of(expr, TABLE) {
-        return match value {
-            Expr::CompoundIdentifier(parts) => Some(RelationArgument::Table(parts)),
-            Expr::Subquery(query) => Some(RelationArgument::Query(query)),
-            _ => None,
-        };
+    let plain = |relation| RelationArgument { relation, partition_by: &[], order_by: &[] };
+    if let Some(Expr::CompoundIdentifier(parts)) = prefix_of(expr, MODEL) {
+        return Some(plain(Relation::Model(parts)));
     }
-    match prefix_of(expr, MODEL)? {
-        Expr::CompoundIdentifier(parts) => Some(RelationArgument::Model(parts)),
+    match prefix_of(expr, TABLE)? {
+        Expr::Function(over) => {
+            let (FunctionArguments::List(list), Some(ast::WindowType::WindowSpec(window))) =
+                (&over.args, &over.over)
+            else {
+                return None;
+            };
+            let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner))] = list.args.as_slice() else {
+                return None;
+            };
+            let relation = table_or_query(inner)?;
+            Some(RelationArgument {
+                relation,
+                partition_by: &window.partition_by,
+                order_by: &window.order_by,
+            })
+        }
+        other => Some(plain(table_or_query(other)?)),
+    }
+}
+
+fn table_or_query(expr: &Expr) -> Option<Relation<'_>> {
+    match expr {
+        Expr::CompoundIdentifier(parts) => Some(Relation::Table(parts)),
+        Expr::Subquery(query) => Some(Relation::Query(query)),
         _ => None,
     }
 }
@@ -277,9 +331,6 @@ pub fn is_json(function: &ast::Function) -> Option<(&Expr, JsonKind, bool)> {
         _ => None,
     }
 }
-
-/// The clauses of a JSON function that are held as named arguments, and the words behind their value.
-pub(super) static JSON_CLAUSES: [&str; 3] = ["WRAPPER", "ON EMPTY", "ON ERROR"];
 
 /// Holds a clause of a JSON function: `NULL ON EMPTY`, `DEFAULT e ON ERROR`, `WITH CONDITIONAL ARRAY WRAPPER`.
 pub(super) fn encode_json_clause(clause: &str, behavior: Expr) -> ast::FunctionArg {

@@ -9,7 +9,7 @@ use sqlparser::tokenizer::Token;
 
 use super::super::encoding::{encode_model_argument, encode_table_argument, function};
 use super::cursor::Parser;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 impl Parser<'_> {
     /// Takes a call's arguments, with its name taken, and what follows them.
@@ -72,20 +72,33 @@ impl Parser<'_> {
             } else {
                 self.relation_name()?
             };
-            if self.at_any(&["PARTITION", "ORDER", "AS"]) {
-                let Some(Token::Word(word)) = self.peek() else { return Err(self.unexpected()) };
-                let clause = word.value.to_ascii_uppercase();
-                return Err(Error::unsupported(format!("{clause} behind a table argument is not supported"))
-                    .at(self.span())
-                    .hint("Process table functions that partition or order their input are not available."));
-            }
-            return Ok(encode_table_argument(argument));
+            return self.table_argument_order(argument);
         }
         if self.at("MODEL") && starts_name {
             self.advance();
             return Ok(encode_model_argument(self.relation_name()?));
         }
         self.expression()
+    }
+
+    /// Takes `[PARTITION BY …] [ORDER BY …]` behind a table argument.
+    fn table_argument_order(&mut self, argument: Expr) -> Result<Expr> {
+        let partition_by = if !self.accept_all(&["PARTITION", "BY"]) {
+            Vec::new()
+        } else if self.at_sign(&Token::LParen) {
+            self.bracketed_list(Self::expression)?
+        } else {
+            // Without brackets there is one column: a comma ends the argument.
+            vec![self.expression()?]
+        };
+        let order_by = if !self.accept_all(&["ORDER", "BY"]) {
+            Vec::new()
+        } else if self.at_sign(&Token::LParen) {
+            self.bracketed_list(Self::order_item)?
+        } else {
+            vec![self.order_item()?]
+        };
+        Ok(encode_table_argument(argument, partition_by, order_by))
     }
 
     /// Takes the name of a table or model that is an argument.
@@ -261,6 +274,10 @@ impl Parser<'_> {
 
     fn substring(&mut self, name: Ident, first: Expr) -> Result<Expr> {
         if !self.accept("FROM") {
+            if !self.at_sign(&Token::Comma) {
+                self.expecting("','");
+                return Err(self.unexpected());
+            }
             return self.comma_form(name, first);
         }
         let substring_from = Some(Box::new(self.expression()?));
@@ -308,7 +325,7 @@ impl Parser<'_> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::super::encoding::{RelationArgument, relation_argument};
+    use super::super::super::encoding::{Relation, relation_argument};
     use super::*;
 
     fn parse(text: &str) -> Result<Expr> {
@@ -366,7 +383,15 @@ mod tests {
         else {
             panic!("no two arguments")
         };
-        assert!(matches!(relation_argument(first), Some(RelationArgument::Table(parts)) if parts.len() == 2));
-        assert!(matches!(relation_argument(second), Some(RelationArgument::Query(_))));
+        assert!(
+            matches!(relation_argument(first).unwrap().relation, Relation::Table(parts) if parts.len() == 2)
+        );
+        assert!(matches!(relation_argument(second).unwrap().relation, Relation::Query(_)));
+        let text = "SESSION(TABLE t PARTITION BY (a, b) ORDER BY ts DESC, DESCRIPTOR(ts))";
+        let Expr::Function(call) = parse(text).unwrap() else { panic!("no call") };
+        let FunctionArguments::List(list) = &call.args else { panic!("no list") };
+        let FunctionArg::Unnamed(FunctionArgExpr::Expr(first)) = &list.args[0] else { panic!("no argument") };
+        let argument = relation_argument(first).unwrap();
+        assert_eq!((argument.partition_by.len(), argument.order_by.len(), list.args.len()), (2, 1, 2));
     }
 }

@@ -316,6 +316,12 @@ impl<'a> Parser<'a> {
         self.unexpected_at(self.index)
     }
 
+    /// Returns the error that the next token is not what any rule looked for, with another hint than what was.
+    pub(super) fn refused(&mut self, hint: &str) -> Error {
+        self.expected.clear();
+        self.unexpected().hint(hint)
+    }
+
     /// Returns the error that a token further back is the one that no rule accepts.
     pub(super) fn unexpected_at(&self, index: usize) -> Error {
         let error = match self.tokens.get(index) {

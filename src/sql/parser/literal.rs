@@ -128,6 +128,16 @@ impl Parser<'_> {
         let text = self.text_literal()?;
         let value =
             if negative { Expr::UnaryOp { op: UnaryOperator::Minus, expr: Box::new(text) } } else { text };
+        self.interval_qualifier(value)
+    }
+
+    /// Returns whether a unit of time is next.
+    pub(super) fn at_unit(&self) -> bool {
+        UNITS[..INTERVAL_UNITS].iter().any(|(word, _, _)| self.at(word))
+    }
+
+    /// Takes `unit[(p)] [TO unit[(p)]]` behind a text or a difference.
+    pub(super) fn interval_qualifier(&mut self, value: Expr) -> Result<Expr> {
         let leading_field = self.unit(true)?;
         let (mut leading_precision, mut fractional_seconds_precision) = (None, None);
         if self.accept_sign(&Token::LParen) {

@@ -31,6 +31,9 @@ mod view;
 
 pub(super) use data_type::parse_cast_type;
 pub use data_type::parse_data_type;
+pub(super) use literal::unit_word;
+pub(super) use partition::retention_text;
+pub(super) use table::like_option_words;
 
 use sqlparser::tokenizer::Token;
 
@@ -153,9 +156,7 @@ impl Parser<'_> {
         self.expect("CREATE")?;
         if self.accept_all(&["OR", "REPLACE"]) {
             if self.at("VIEW") || self.at_all(&["TEMPORARY", "VIEW"]) || self.at("FUNCTION") {
-                return Err(self
-                    .unexpected()
-                    .hint("Only a table can be replaced: use DROP … IF EXISTS first."));
+                return Err(self.refused("Only a table can be replaced: use DROP … IF EXISTS first."));
             }
             return self.create_table(Some(super::Replace::OrCreate));
         }

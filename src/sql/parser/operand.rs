@@ -27,7 +27,10 @@ impl Parser<'_> {
         let root = match self.peek() {
             Some(Token::Word(word)) if word.quote_style.is_none() => self.word_operand()?,
             Some(Token::Word(_)) => self.name_or_call()?,
-            Some(Token::LParen) => self.brackets()?,
+            Some(Token::LParen) => {
+                let brackets = self.brackets()?;
+                self.difference_unit(brackets)?
+            }
             _ => self.literal()?,
         };
         self.access(root)
@@ -140,6 +143,12 @@ impl Parser<'_> {
             parser.expect_sign(&Token::RParen)?;
             Ok(expr)
         })
+    }
+
+    /// Takes the unit of `(a - b) DAY TO SECOND`, the time between two points.
+    fn difference_unit(&mut self, brackets: Expr) -> Result<Expr> {
+        let is_difference = matches!(&brackets, Expr::Nested(inner) if matches!(&**inner, Expr::BinaryOp { op: ast::BinaryOperator::Minus, .. }));
+        if is_difference && self.at_unit() { self.interval_qualifier(brackets) } else { Ok(brackets) }
     }
 
     fn exists(&mut self) -> Result<Expr> {

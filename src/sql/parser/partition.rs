@@ -65,7 +65,7 @@ impl Parser<'_> {
         let Some((_, transform)) = TIME_TRANSFORMS.iter().find(|(word, _)| self.at(word)) else {
             let known =
                 "Transforms are bucket(n, c), truncate(n, c), years(c), months(c), days(c) and hours(c).";
-            return Err(self.unexpected().hint(known));
+            return Err(self.refused(known));
         };
         self.advance();
         self.expect_sign(&Token::LParen)?;

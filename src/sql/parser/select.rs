@@ -28,6 +28,9 @@ impl Parser<'_> {
         select.projection = self.list(Self::select_item)?;
         // Without FROM there is nothing to filter or group: Flink's grammar ends here.
         if !self.accept("FROM") {
+            if self.at_any(&["WHERE", "GROUP", "HAVING", "WINDOW", "QUALIFY"]) {
+                return Err(self.refused("Only a SELECT with FROM can filter or group."));
+            }
             return Ok(select);
         }
         select.from = self.list(Self::table_with_joins)?;

@@ -123,10 +123,11 @@ fn skip_comments(text: &str, from: usize) -> usize {
 impl Parser<'_> {
     /// Takes `SET 'key' = 'value'`.
     pub(super) fn set_quoted(&mut self) -> Result<Statement> {
-        const HINT: &str = "Write SET 'key' = 'value'; a value with blanks needs its quotes.";
         self.expect("SET")?;
-        let bare = !self.at_text();
-        let key = self.text().map_err(|error| if bare { error.hint(HINT) } else { error })?;
+        if !self.at_text() {
+            return Err(self.refused("Write SET 'key' = 'value'; a value with blanks needs its quotes."));
+        }
+        let key = self.text()?;
         self.expect_sign(&Token::Eq)?;
         let value = self.text()?;
         Ok(Statement::Set(SetCommand::Assign(SqlOption { key, value })))
