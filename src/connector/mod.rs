@@ -9,10 +9,12 @@ mod source;
 
 pub use factory::{FactoryContext, TableFactory};
 pub use sink::{
-    CheckpointId, Committable, Committer, DynamicTableSink, OutputPort, OutputStream, SinkWriter, WriterContext,
+    CheckpointId, Committable, Committer, DynamicTableSink, OutputPort, OutputStream, SinkWriter,
+    WriterContext,
 };
 pub use source::{
-    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent, SourcePosition, SourceReader,
+    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
+    SourcePosition, SourceReader,
 };
 
 use crate::error::{Error, Result};

@@ -1,16 +1,47 @@
 //! Bytes to rows and back. To add a format, write its file and add one line to `FORMAT_FACTORIES`.
 
+mod column;
+mod csv;
+mod scan;
+#[cfg(test)]
+pub(crate) mod testing;
+mod text;
+
+pub(crate) use column::ColumnBuilder;
+pub use scan::Dialect;
+pub(crate) use scan::RecordCutter;
+pub(crate) use text::{ScalarWriter, TextParser, TextStyle, TimestampStandard, write_decimal, write_float};
+
 use std::fmt;
 
 use arrow::array::RecordBatch;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode};
-use crate::error::Result;
-use crate::options::{OptionDef, TableOptions};
+use crate::error::{Error, Result};
+use crate::options::{ConfigOption, OptionDef, OptionValue, TableOptions, nearest};
 use crate::schema::Column;
 
 /// Every format, in the order of the reference.
-pub static FORMAT_FACTORIES: &[&dyn FormatFactory] = &[];
+pub static FORMAT_FACTORIES: &[&dyn FormatFactory] = &[&csv::Csv];
+
+/// Returns the format that an identifier names; `interface` is what Flink's message says it should implement.
+///
+/// # Errors
+/// There is none; Flink's text with all identifiers, and the nearest one as a hint.
+pub fn format_factory(identifier: &str, interface: &str) -> Result<&'static dyn FormatFactory> {
+    FORMAT_FACTORIES.iter().copied().find(|factory| factory.identifier() == identifier).ok_or_else(|| {
+        let mut available: Vec<&str> = FORMAT_FACTORIES.iter().map(|factory| factory.identifier()).collect();
+        available.sort_unstable();
+        let error = Error::validation(format!(
+            "Could not find any factory for identifier '{identifier}' that implements 'org.apache.flink.table.factories.{interface}' in the classpath.\n\nAvailable factory identifiers are:\n\n{}",
+            available.join("\n")
+        ));
+        match nearest(identifier, available.iter().copied()) {
+            Some(near) => error.hint(format!("Did you mean '{near}'?")),
+            None => error,
+        }
+    })
+}
 
 /// What a format knows of the table.
 #[derive(Debug)]
@@ -23,6 +54,31 @@ pub struct FormatContext<'a> {
     pub prefix: &'a str,
     /// The session time zone, for TIMESTAMP_LTZ in texts.
     pub zone: chrono_tz::Tz,
+}
+
+impl FormatContext<'_> {
+    /// Returns the value of one of the format's options, whose key gets this table's prefix.
+    ///
+    /// # Errors
+    /// The value does not parse.
+    pub fn get_optional<T: OptionValue>(&self, option: &ConfigOption<T>) -> Result<Option<T>> {
+        let name = option.key().split_once('.').map_or(option.key(), |(_, name)| name);
+        let key = format!("{}{name}", self.prefix);
+        if key == option.key() {
+            return self.options.get_optional(option);
+        }
+        self.options.declare_key(&key);
+        self.options.raw(&key).or(option.default_text()).map(|text| option.parse(text)).transpose()
+    }
+
+    /// Returns the value of one of the format's options that has a default.
+    ///
+    /// # Errors
+    /// The value does not parse.
+    pub fn get<T: OptionValue>(&self, option: &ConfigOption<T>) -> Result<T> {
+        self.get_optional(option)?
+            .ok_or_else(|| Error::internal(format!("option '{}' has no default", option.key())))
+    }
 }
 
 /// Makes decoders and encoders of one format.
@@ -52,11 +108,8 @@ pub trait FormatFactory: Sync {
 /// How a stream of bytes is cut into frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
-    /// After line breaks; where a quote character is given, line breaks between two quotes do not count.
-    Lines {
-        /// The quote character, one byte.
-        quote: Option<u8>,
-    },
+    /// After line breaks; where the dialect has quotes, line breaks within a quoted field do not count.
+    Lines(Dialect),
     /// A file is one frame.
     Whole,
 }
@@ -76,12 +129,38 @@ pub trait DecodingFormat: Send + Sync + fmt::Debug {
 }
 
 /// Where a frame's bytes come from, so that an error can name file, line and field.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub struct FrameOrigin<'a> {
     /// The file or topic.
     pub name: &'a str,
     /// Offset of the frame's first byte.
     pub offset: u64,
+    /// Counts the lines before the frame. Called for errors only, since it may read the file again; None where there are no
+    /// lines, as in a topic.
+    pub lines_before: &'a dyn Fn() -> Option<u64>,
+}
+
+impl FrameOrigin<'_> {
+    /// Returns the place of a record for a hint: file and line, or topic and offset.
+    pub(crate) fn place(&self, data: &[u8], record: usize) -> String {
+        let record = record.min(data.len());
+        match (self.lines_before)() {
+            Some(lines) => {
+                let line = lines + memchr::memchr_iter(b'\n', &data[..record]).count() as u64 + 1;
+                format!("{}, line {line}", self.name)
+            }
+            None => format!("{}, offset {}", self.name, self.offset + record as u64),
+        }
+    }
+}
+
+impl fmt::Debug for FrameOrigin<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FrameOrigin")
+            .field("name", &self.name)
+            .field("offset", &self.offset)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Decodes bytes; each worker has its own.
