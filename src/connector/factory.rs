@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{DynamicTableSink, DynamicTableSource};
 use crate::error::{Error, Result};
-use crate::options::{OptionDef, SessionConfig, TableOptions};
+use crate::options::{OptionDef, SessionConfig, TABLE_LOCAL_TIME_ZONE, TableOptions};
 use crate::schema::TableSchema;
 
 /// What a factory knows of the table that is used.
@@ -20,6 +20,41 @@ pub struct FactoryContext<'a> {
     pub options: &'a TableOptions,
     /// The session's configuration.
     pub config: &'a SessionConfig,
+}
+
+/// The option that names the connector; it stands in every factory's list of supported options.
+const CONNECTOR: &str = "connector";
+
+impl FactoryContext<'_> {
+    /// Marks a factory's options as supported and fails where a required one is missing. `reject_unknown` comes last.
+    ///
+    /// # Errors
+    /// A required option is missing.
+    pub(crate) fn require(&self, factory: &dyn TableFactory) -> Result<()> {
+        self.options.declare_key(CONNECTOR);
+        self.options.raw(CONNECTOR);
+        self.options.declare(factory.options());
+        self.options.require(factory.options())
+    }
+
+    /// Reads options whose values nothing depends on here, so that they are checked and known.
+    ///
+    /// # Errors
+    /// A value does not parse.
+    pub(crate) fn accept(&self, options: &[&'static dyn OptionDef]) -> Result<()> {
+        for option in options {
+            if let Some(text) = self.options.raw(option.key()) {
+                option.check(text)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the session's time zone.
+    pub(crate) fn zone(&self) -> chrono_tz::Tz {
+        let text = self.config.get(&TABLE_LOCAL_TIME_ZONE).unwrap_or_default();
+        text.parse().unwrap_or(chrono_tz::Tz::UTC)
+    }
 }
 
 /// Makes sources and sinks of one connector.

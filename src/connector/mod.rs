@@ -3,11 +3,17 @@
 //! To add a connector, write its file (options as constants, a unit struct that implements `TableFactory`) and add one line
 //! to `TABLE_FACTORIES`.
 
+mod blackhole;
 mod factory;
+mod filesystem;
+mod print;
 mod sink;
 mod source;
+#[cfg(test)]
+pub(crate) mod testing;
 
 pub use factory::{FactoryContext, TableFactory};
+pub(crate) use sink::NoCommitter;
 pub use sink::{
     CheckpointId, Committable, Committer, DynamicTableSink, OutputPort, OutputStream, SinkWriter,
     WriterContext,
@@ -21,7 +27,8 @@ use crate::error::{Error, Result};
 use crate::options::nearest;
 
 /// Every connector, in the order of the reference.
-pub static TABLE_FACTORIES: &[&dyn TableFactory] = &[];
+pub static TABLE_FACTORIES: &[&dyn TableFactory] =
+    &[&filesystem::Filesystem, &print::Print, &blackhole::Blackhole];
 
 /// Returns the connector that an identifier names.
 ///

@@ -87,3 +87,14 @@ pub trait Committer: Send {
     /// Commits what belongs to a checkpoint. Idempotent: repeated after a crash, with the same arguments.
     async fn commit(&mut self, checkpoint: CheckpointId, committables: &[Committable]) -> Result<()>;
 }
+
+/// The committer of sinks whose rows are visible as soon as they are written.
+#[derive(Debug)]
+pub(crate) struct NoCommitter;
+
+#[async_trait]
+impl Committer for NoCommitter {
+    async fn commit(&mut self, _checkpoint: CheckpointId, _committables: &[Committable]) -> Result<()> {
+        Ok(())
+    }
+}

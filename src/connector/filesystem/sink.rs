@@ -1,0 +1,407 @@
+//! The writing side. Rows go to files that readers do not see, `.part-….inprogress`; a commit gives them their names.
+
+use std::collections::HashMap;
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::take_record_batch;
+use async_trait::async_trait;
+use tokio::task::spawn_blocking;
+use uuid::Uuid;
+
+use super::commit::{FileCommitter, PendingFile};
+use super::listing::unreadable;
+use super::{FileTable, path};
+use crate::changelog::{ChangelogBatch, ChangelogMode};
+use crate::connector::{CheckpointId, Committable, Committer, DynamicTableSink, SinkWriter, WriterContext};
+use crate::error::{Error, Result};
+use crate::format::{EncodingFormat, RecordEncoder, ScalarWriter, TextStyle, TimestampStandard};
+use crate::schema::Column;
+
+/// How many encoded bytes are collected before they are written.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// A table of files to write.
+#[derive(Debug)]
+pub(super) struct FilesystemSink {
+    table: Arc<FileTable>,
+    physical: Vec<Column>,
+    format: Arc<dyn EncodingFormat>,
+}
+
+impl FilesystemSink {
+    pub(super) fn new(
+        table: FileTable,
+        physical: Vec<Column>,
+        format: Box<dyn EncodingFormat>,
+    ) -> FilesystemSink {
+        FilesystemSink { table: Arc::new(table), physical, format: Arc::from(format) }
+    }
+}
+
+#[async_trait]
+impl DynamicTableSink for FilesystemSink {
+    fn summary(&self) -> String {
+        "Filesystem".to_owned()
+    }
+
+    fn changelog_mode(&self, _requested: ChangelogMode) -> ChangelogMode {
+        self.format.changelog_mode()
+    }
+
+    fn supports_overwrite(&self) -> bool {
+        true
+    }
+
+    async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
+        let root = self.table.root.clone();
+        if root.is_file() {
+            return Err(Error::validation(format!(
+                "path '{}' is a file; a table is written into a folder",
+                root.display()
+            )));
+        }
+        let partition = |key: &Column| self.physical.iter().position(|column| column.name == key.name);
+        Ok(Box::new(FileWriter {
+            prefix: format!("part-{}-{}", Uuid::new_v4(), ctx.writer),
+            next_number: 0,
+            partition_columns: self.table.partition_keys.iter().filter_map(partition).collect(),
+            table: Arc::clone(&self.table),
+            format: Arc::clone(&self.format),
+            open: HashMap::new(),
+            closed: Vec::new(),
+        }))
+    }
+
+    async fn open_committer(&self, ctx: WriterContext) -> Result<Box<dyn Committer>> {
+        Ok(Box::new(FileCommitter::new(Arc::clone(&self.table), ctx.overwrite)))
+    }
+}
+
+/// Writes the files of one writer, one at a time in each partition.
+struct FileWriter {
+    table: Arc<FileTable>,
+    format: Arc<dyn EncodingFormat>,
+    prefix: String,
+    next_number: u64,
+    /// Positions of the partition keys among the columns.
+    partition_columns: Vec<usize>,
+    open: HashMap<String, OpenPart>,
+    closed: Vec<PendingFile>,
+}
+
+struct OpenPart {
+    pending: PendingFile,
+    file: File,
+    encoder: Box<dyn RecordEncoder>,
+    buffer: Vec<u8>,
+    written: u64,
+}
+
+impl FileWriter {
+    async fn write_partition(&mut self, folder: &str, rows: &RecordBatch) -> Result<()> {
+        let part = match self.open.remove(folder) {
+            Some(part) => part,
+            None => self.create(folder).await?,
+        };
+        let mut part = part;
+        part.encoder.encode(rows, &mut part.buffer)?;
+        let is_full = part.written + part.buffer.len() as u64 >= self.table.rolling_size;
+        if is_full {
+            self.closed.push(part.close().await?);
+        } else {
+            if part.buffer.len() >= BUFFER_BYTES {
+                part = part.flush().await?;
+            }
+            self.open.insert(folder.to_owned(), part);
+        }
+        Ok(())
+    }
+
+    async fn create(&mut self, folder: &str) -> Result<OpenPart> {
+        let name = format!("{}-{}.{}", self.prefix, self.next_number, self.format.file_extension());
+        self.next_number += 1;
+        let directory = self.table.root.join(folder);
+        let pending = PendingFile {
+            hidden: directory.join(format!(".{name}.inprogress")),
+            visible: directory.join(&name),
+        };
+        let path = pending.hidden.clone();
+        let file = blocking(move || {
+            fs::create_dir_all(&directory).map_err(|error| unwritable(&directory, error))?;
+            File::create_new(&path).map_err(|error| unwritable(&path, error))
+        })
+        .await?;
+        Ok(OpenPart { pending, file, encoder: self.format.encoder(), buffer: Vec::new(), written: 0 })
+    }
+
+    /// Returns the rows of each partition folder, in their order.
+    fn split(&self, rows: &RecordBatch) -> Result<Vec<(String, RecordBatch)>> {
+        let folders = self.folders(rows)?;
+        let kept: Vec<usize> =
+            (0..rows.num_columns()).filter(|at| !self.partition_columns.contains(at)).collect();
+        let content = rows.project(&kept)?;
+        let mut numbers: HashMap<&str, usize> = HashMap::new();
+        let mut parts: Vec<(String, Vec<u32>)> = Vec::new();
+        for (row, folder) in folders.iter().enumerate() {
+            let number = *numbers.entry(folder).or_insert_with(|| {
+                parts.push((folder.clone(), Vec::new()));
+                parts.len() - 1
+            });
+            parts[number].1.push(row as u32);
+        }
+        let take = |(folder, rows): (String, Vec<u32>)| {
+            Ok((folder, take_record_batch(&content, &UInt32Array::from(rows))?))
+        };
+        parts.into_iter().map(take).collect()
+    }
+
+    /// Returns the folder of each row, relative to the table's.
+    fn folders(&self, rows: &RecordBatch) -> Result<Vec<String>> {
+        let style = TextStyle { timestamps: TimestampStandard::Sql, is_plain_decimal: true };
+        let keys = self.table.partition_keys.iter().zip(&self.partition_columns);
+        let keys: Vec<(&Column, &ArrayRef, ScalarWriter)> = keys
+            .map(|(key, at)| {
+                let array = rows.column(*at);
+                Ok((key, array, ScalarWriter::require(&key.data_type, array)?))
+            })
+            .collect::<Result<_>>()?;
+        let mut text = Vec::new();
+        let folder = |row: usize| {
+            let mut folder = String::new();
+            for (number, (key, array, writer)) in keys.iter().enumerate() {
+                text.clear();
+                if !array.is_null(row) {
+                    writer.write(row, style, &mut text);
+                }
+                if number > 0 {
+                    folder.push('/');
+                }
+                let value = String::from_utf8_lossy(&text);
+                path::push_partition(
+                    &key.name,
+                    if value.is_empty() { &self.table.default_partition } else { &value },
+                    &mut folder,
+                );
+            }
+            folder
+        };
+        Ok((0..rows.num_rows()).map(folder).collect())
+    }
+}
+
+#[async_trait]
+impl SinkWriter for FileWriter {
+    async fn write(&mut self, batch: ChangelogBatch) -> Result<()> {
+        if batch.kind_bytes().is_some() {
+            return Err(Error::internal("a table of files was given rows that change others"));
+        }
+        if self.partition_columns.is_empty() {
+            return self.write_partition("", batch.rows()).await;
+        }
+        for (folder, rows) in self.split(batch.rows())? {
+            self.write_partition(&folder, &rows).await?;
+        }
+        Ok(())
+    }
+
+    async fn prepare_commit(&mut self, _checkpoint: CheckpointId) -> Result<Vec<Committable>> {
+        let folders: Vec<String> = self.open.keys().cloned().collect();
+        for folder in folders {
+            if let Some(part) = self.open.remove(&folder) {
+                self.closed.push(part.close().await?);
+            }
+        }
+        let mut prepared = std::mem::take(&mut self.closed);
+        prepared.sort_unstable();
+        prepared.iter().map(|file| file.to_committable(&self.table.root)).collect()
+    }
+}
+
+impl Drop for FileWriter {
+    /// Removes what was not prepared: nobody else knows of these files.
+    fn drop(&mut self) {
+        let open = self.open.values().map(|part| &part.pending);
+        for pending in open.chain(&self.closed) {
+            let _ = fs::remove_file(&pending.hidden);
+        }
+    }
+}
+
+impl OpenPart {
+    /// Writes the buffer on a blocking thread.
+    async fn flush(mut self) -> Result<OpenPart> {
+        blocking(move || {
+            self.file.write_all(&self.buffer).map_err(|error| unwritable(&self.pending.hidden, error))?;
+            self.written += self.buffer.len() as u64;
+            self.buffer.clear();
+            Ok(self)
+        })
+        .await
+    }
+
+    /// Writes the rest and makes the file durable.
+    async fn close(self) -> Result<PendingFile> {
+        let part = self.flush().await?;
+        blocking(move || {
+            part.file.sync_all().map_err(|error| unwritable(&part.pending.hidden, error))?;
+            Ok(part.pending)
+        })
+        .await
+    }
+}
+
+/// Runs file work on a blocking thread.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+) -> Result<T> {
+    match spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) => Err(Error::internal("writing a file panicked").caused_by(error)),
+    }
+}
+
+/// The error of a place that cannot be written.
+pub(super) fn unwritable(path: &Path, error: std::io::Error) -> Error {
+    let cause = unreadable(path, error);
+    let message = format!(
+        "'{}' cannot be written: {}",
+        path.display(),
+        std::error::Error::source(&cause).map_or_else(String::new, ToString::to_string)
+    );
+    Error::new(cause.kind(), message).class(cause.flink_class()).caused_by(cause)
+}
+
+/// Returns a path relative to the table's folder, for what a checkpoint keeps.
+pub(super) fn relative(root: &Path, path: &Path) -> PathBuf {
+    path.strip_prefix(root).unwrap_or(path).to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Filesystem;
+    use super::*;
+    use crate::connector::TableFactory;
+    use crate::connector::testing::{self, block_on, writer_context};
+    use crate::schema::TypeRoot;
+    use arrow::array::{Int32Array, StringArray};
+
+    fn table(root: &Path, partition_keys: &[&str], more: &[(&str, &str)]) -> testing::Table {
+        let columns = vec![
+            Column::physical("id", TypeRoot::Int.nullable()),
+            Column::physical("k", TypeRoot::STRING.nullable()),
+        ];
+        let entries = [&[("path", root.to_str().unwrap()), ("format", "csv")], more].concat();
+        let mut table = testing::Table::new("filesystem", columns, &entries);
+        table.partition_keys = partition_keys.iter().map(|key| (*key).to_owned()).collect();
+        table
+    }
+
+    fn batch(table: &testing::Table, rows: &[(i32, Option<&str>)]) -> ChangelogBatch {
+        let ids = Int32Array::from_iter_values(rows.iter().map(|(id, _)| *id));
+        let keys: StringArray = rows.iter().map(|(_, key)| *key).collect();
+        let columns: Vec<ArrayRef> = vec![Arc::new(ids), Arc::new(keys)];
+        ChangelogBatch::inserts(RecordBatch::try_new(table.schema.physical_arrow(), columns).unwrap())
+    }
+
+    /// Returns `folder: content` of every visible file.
+    fn content(root: &Path) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut folders = vec![root.to_owned()];
+        while let Some(folder) = folders.pop() {
+            for item in fs::read_dir(&folder).unwrap() {
+                let path = item.unwrap().path();
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !super::super::listing::is_hidden(&path) {
+                    let folder = relative(root, &folder).display().to_string();
+                    found
+                        .push(format!("{folder}: {}", fs::read_to_string(&path).unwrap().replace('\n', ";")));
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Writes rows as one job does, and commits twice, as after a crash.
+    fn insert(table: &testing::Table, overwrite: bool, rows: &[(i32, Option<&str>)]) {
+        let sink = Filesystem.create_sink(&table.context()).unwrap();
+        block_on(async {
+            let mut writer = sink.open_writer(writer_context(overwrite)).await.unwrap();
+            if !rows.is_empty() {
+                writer.write(batch(table, rows)).await.unwrap();
+            }
+            let prepared = writer.prepare_commit(1).await.unwrap();
+            drop(writer);
+            for _ in 0..2 {
+                let mut committer = sink.open_committer(writer_context(overwrite)).await.unwrap();
+                committer.commit(1, &prepared).await.unwrap();
+            }
+        });
+    }
+
+    #[test]
+    fn rows_are_visible_once_committed() {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path().join("new");
+        let table = table(&root, &[], &[]);
+        let sink = Filesystem.create_sink(&table.context()).unwrap();
+        block_on(async {
+            let mut writer = sink.open_writer(writer_context(false)).await.unwrap();
+            writer.write(batch(&table, &[(1, Some("a")), (2, None)])).await.unwrap();
+            let prepared = writer.prepare_commit(1).await.unwrap();
+            writer.write(batch(&table, &[(3, Some("lost"))])).await.unwrap();
+            drop(writer);
+            assert_eq!(content(&root), Vec::<String>::new());
+            assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
+            sink.open_committer(writer_context(false)).await.unwrap().commit(1, &prepared).await.unwrap();
+        });
+        assert_eq!(content(&root), [": 1,a;2,;"]);
+    }
+
+    #[test]
+    fn partitions_are_folders_and_overwriting_replaces_only_those_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = table(folder.path(), &["k"], &[("sink.partition-commit.policy.kind", "success-file")]);
+        insert(&table, false, &[(1, Some("a")), (2, Some("b/c")), (3, Some("a")), (4, None)]);
+        let default = "k=__DEFAULT_PARTITION__: 4;";
+        assert_eq!(content(folder.path()), ["k=__DEFAULT_PARTITION__: 4;", "k=a: 1;3;", "k=b%2Fc: 2;"]);
+        assert!(folder.path().join("k=a/_SUCCESS").exists());
+        insert(&table, true, &[(5, Some("a"))]);
+        assert_eq!(content(folder.path()), [default, "k=a: 5;", "k=b%2Fc: 2;"]);
+        insert(&table, true, &[]);
+        assert_eq!(content(folder.path()).len(), 3);
+    }
+
+    #[test]
+    fn overwriting_an_unpartitioned_table_replaces_all_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = table(folder.path(), &[], &[]);
+        insert(&table, false, &[(1, None)]);
+        insert(&table, false, &[(2, None)]);
+        assert_eq!(content(folder.path()), [": 1,;", ": 2,;"]);
+        insert(&table, true, &[(3, None)]);
+        assert_eq!(content(folder.path()), [": 3,;"]);
+        insert(&table, true, &[]);
+        assert_eq!(content(folder.path()), Vec::<String>::new());
+    }
+
+    #[test]
+    fn files_roll_at_their_size() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = table(folder.path(), &[], &[("sink.rolling-policy.file-size", "5 b")]);
+        let sink = Filesystem.create_sink(&table.context()).unwrap();
+        block_on(async {
+            let mut writer = sink.open_writer(writer_context(false)).await.unwrap();
+            for id in 0..3 {
+                writer.write(batch(&table, &[(id, Some("x"))])).await.unwrap();
+                writer.write(batch(&table, &[(id, Some("y"))])).await.unwrap();
+            }
+            assert_eq!(writer.prepare_commit(1).await.unwrap().len(), 3);
+        });
+    }
+}
