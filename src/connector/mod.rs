@@ -4,6 +4,7 @@
 //! to `TABLE_FACTORIES`.
 
 mod blackhole;
+mod datagen;
 mod factory;
 mod filesystem;
 mod print;
@@ -28,7 +29,7 @@ use crate::options::nearest;
 
 /// Every connector, in the order of the reference.
 pub static TABLE_FACTORIES: &[&dyn TableFactory] =
-    &[&filesystem::Filesystem, &print::Print, &blackhole::Blackhole];
+    &[&filesystem::Filesystem, &datagen::Datagen, &print::Print, &blackhole::Blackhole];
 
 /// Returns the connector that an identifier names.
 ///

@@ -7,10 +7,12 @@ mod scan;
 pub(crate) mod testing;
 mod text;
 
-pub(crate) use column::ColumnBuilder;
+pub(crate) use column::{ColumnBuilder, Values as ColumnValues};
 pub use scan::Dialect;
 pub(crate) use scan::RecordCutter;
-pub(crate) use text::{ScalarWriter, TextParser, TextStyle, TimestampStandard, write_decimal, write_float};
+pub(crate) use text::{
+    DecimalText, ScalarWriter, TextParser, TextStyle, TimestampStandard, parse_decimal, write_decimal,
+};
 
 use std::fmt;
 

@@ -7,7 +7,7 @@ mod write;
 
 pub(crate) use number::{DecimalText, parse_decimal, parse_f64, parse_i64};
 pub(crate) use parse::{TextFault, TextParser};
-pub(crate) use write::{ScalarWriter, TextStyle, write_decimal, write_float};
+pub(crate) use write::{ScalarWriter, TextStyle, write_decimal};
 
 use crate::error::{Error, Result};
 use crate::options::OptionValue;

@@ -188,7 +188,7 @@ impl NumberText {
 }
 
 /// Appends a floating-point number in Java's layout, given its shortest digits as `d.ddde-n`.
-pub(crate) fn write_float(value: f64, scientific: fmt::Arguments<'_>, out: &mut Vec<u8>) {
+fn write_float(value: f64, scientific: fmt::Arguments<'_>, out: &mut Vec<u8>) {
     if value.is_nan() {
         out.extend_from_slice(b"NaN");
         return;

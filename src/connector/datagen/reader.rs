@@ -1,0 +1,137 @@
+//! Counts rows at a rate: a frame about every tenth of a second, or one per row where rows are rarer than that.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use tokio::time::{Instant, sleep_until};
+
+use crate::connector::{Frame, SourceEvent, SourcePosition, SourceReader};
+use crate::error::{Error, ErrorKind, Result};
+
+/// How often frames come.
+const TICK: Duration = Duration::from_millis(100);
+
+/// How many rows a frame has at most.
+const FRAME_ROWS: u64 = 8_192;
+
+/// The name of the only split.
+const SPLIT: &str = "0";
+
+/// Says which rows are due.
+#[derive(Debug)]
+pub(super) struct RateReader {
+    rate: u64,
+    end: Option<u64>,
+    /// The number of the next row.
+    next: u64,
+    /// When the first row of this reader came, and its number.
+    began: Option<(Instant, u64)>,
+}
+
+impl RateReader {
+    /// Creates a reader that ends before row number `end`.
+    pub(super) fn new(rate: u64, end: Option<u64>, start: Option<&SourcePosition>) -> Result<RateReader> {
+        let next = match start.and_then(|position| position.get(SPLIT)) {
+            None => 0,
+            Some(text) => text.parse().map_err(|error| {
+                Error::new(ErrorKind::State, format!("'{text}' is no position of a datagen table"))
+                    .caused_by(error)
+            })?,
+        };
+        Ok(RateReader { rate, end, next, began: None })
+    }
+
+    /// Returns how many rows may have come once `elapsed` has passed: those of the ticks begun by then.
+    fn due(rate: u64, elapsed: Duration) -> u64 {
+        let per_tick = rate.div_ceil(10).max(1);
+        let nanos = elapsed.as_nanos();
+        if rate < 10 {
+            // The first row comes at once, each other one a whole interval later.
+            return u64::try_from(nanos * u128::from(rate) / 1_000_000_000)
+                .unwrap_or(u64::MAX)
+                .saturating_add(1);
+        }
+        let ticks = u64::try_from(nanos / TICK.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
+        let exact = u64::try_from(u128::from(ticks) * u128::from(rate) / 10).unwrap_or(u64::MAX);
+        exact.max(per_tick)
+    }
+
+    /// Returns when, after the beginning, row number `row` (counted from there) comes.
+    fn time_of(rate: u64, row: u64) -> Duration {
+        if rate < 10 {
+            let nanos = (u128::from(row) * 1_000_000_000).div_ceil(u128::from(rate));
+            return Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+        }
+        let tick = u128::from(row) * 10 / u128::from(rate);
+        Duration::from_millis(u64::try_from(tick * TICK.as_millis()).unwrap_or(u64::MAX))
+    }
+}
+
+#[async_trait]
+impl SourceReader for RateReader {
+    async fn next(&mut self) -> Result<SourceEvent> {
+        let left = self.end.map_or(u64::MAX, |end| end.saturating_sub(self.next));
+        if left == 0 {
+            return Ok(SourceEvent::EndOfInput);
+        }
+        let (began, base) = *self.began.get_or_insert_with(|| (Instant::now(), self.next));
+        loop {
+            let come = self.next - base;
+            let ready = Self::due(self.rate, began.elapsed()).saturating_sub(come);
+            if ready > 0 {
+                let count = ready.min(left).min(FRAME_ROWS);
+                let first = self.next;
+                self.next += count;
+                return Ok(SourceEvent::Frame(Frame::Generate { first, count: count as usize }));
+            }
+            let due = began + Self::time_of(self.rate, come);
+            sleep_until(due.max(Instant::now() + Duration::from_millis(1))).await;
+        }
+    }
+
+    fn position(&self) -> SourcePosition {
+        SourcePosition::from([(SPLIT.to_owned(), self.next.to_string())])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connector::testing::block_on;
+    use proptest::prelude::*;
+
+    #[test]
+    fn slow_rates_give_a_row_at_once_and_then_one_per_interval() {
+        assert_eq!(RateReader::due(1, Duration::ZERO), 1);
+        assert_eq!(RateReader::due(1, Duration::from_millis(999)), 1);
+        assert_eq!(RateReader::due(1, Duration::from_secs(1)), 2);
+        assert_eq!(RateReader::due(10_000, Duration::ZERO), 1_000);
+        assert_eq!(RateReader::due(10_000, Duration::from_millis(250)), 3_000);
+        assert_eq!(RateReader::time_of(2, 3), Duration::from_millis(1_500));
+    }
+
+    #[test]
+    fn frames_are_bounded_and_positions_resume() {
+        block_on(async {
+            let mut reader = RateReader::new(1_000_000, Some(10_000), None).unwrap();
+            let SourceEvent::Frame(Frame::Generate { first, count }) = reader.next().await.unwrap() else {
+                panic!()
+            };
+            assert_eq!((first, count), (0, 8_192));
+            let mut resumed = RateReader::new(1_000_000, Some(10_000), Some(&reader.position())).unwrap();
+            let SourceEvent::Frame(Frame::Generate { first, count }) = resumed.next().await.unwrap() else {
+                panic!()
+            };
+            assert_eq!((first, count), (8_192, 1_808));
+            assert!(matches!(resumed.next().await.unwrap(), SourceEvent::EndOfInput));
+        });
+    }
+
+    proptest! {
+        #[test]
+        fn a_row_is_due_at_its_time_and_not_before(rate in 1_u64..100_000, row in 0_u64..1_000_000) {
+            let time = RateReader::time_of(rate, row);
+            prop_assert!(RateReader::due(rate, time) > row);
+        }
+    }
+}
