@@ -42,6 +42,7 @@ classes! {
     NUMBER_FORMAT = "java.lang.NumberFormatException";
     ARITHMETIC = "java.lang.ArithmeticException";
     DATE_TIME = "java.time.DateTimeException";
+    DATE_TIME_PARSE = "java.time.format.DateTimeParseException";
     FILE_NOT_FOUND = "java.io.FileNotFoundException";
     UNKNOWN_HOST = "java.net.UnknownHostException";
     IO = "java.io.IOException";

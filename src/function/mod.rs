@@ -1,20 +1,49 @@
 //! Flink's functions: how each types its result and computes it over Arrow columns.
 //!
-//! A function is a unit struct that implements `ScalarFunction` and one line in `FUNCTIONS`. The binder asks `infer` for the
-//! types, casts the arguments as it says, and wraps the function into a DataFusion expression; nothing is coerced afterwards.
+//! A function is a value that implements `ScalarFunction` and one line in `FUNCTIONS`. The binder asks `infer` for the types,
+//! casts the arguments as it says, and wraps the function into a DataFusion expression; nothing is coerced afterwards.
 
+mod aggregate;
+mod call;
+mod cast;
 mod context;
+mod datetime;
+mod decimal;
+mod definition;
+mod operand;
+mod operator;
+mod scalar;
+mod typing;
 
+pub use aggregate::{BoundAggregate, aggregate, aggregate_names, is_aggregate};
+pub use call::call;
+pub use cast::{cast, cast_expr, cast_supported};
 pub use context::EvalContext;
+pub use operand::Operand;
+pub use operator::{
+    ComparisonOp, arithmetic, arithmetic_error, comparison, comparison_type, interval_between, like, negate,
+};
+pub use typing::{
+    ArithmeticOp, DAY_TIME, YEAR_MONTH, calcite_name, common_type, is_implicit_cast, no_match_error,
+    numeric_result, signature_error, type_list_error,
+};
 
 use arrow::array::ArrayRef;
 use datafusion::common::ScalarValue;
+use datafusion::logical_expr::Expr;
 
 use crate::error::Result;
 use crate::schema::DataType;
 
-/// Every scalar function with a call syntax, in the order of the reference.
-pub static FUNCTIONS: &[&dyn ScalarFunction] = &[];
+pub use scalar::FUNCTIONS;
+
+/// Finds a function by name or alias, in any case.
+pub fn find(name: &str) -> Option<&'static dyn ScalarFunction> {
+    FUNCTIONS.iter().copied().find(|function| {
+        function.name().eq_ignore_ascii_case(name)
+            || function.aliases().iter().any(|alias| alias.eq_ignore_ascii_case(name))
+    })
+}
 
 /// What is known of an argument when a call is bound.
 #[derive(Debug, Clone, Copy)]
@@ -85,9 +114,15 @@ pub trait ScalarFunction: Sync {
     /// Types a call, or returns None where number or types of arguments do not fit.
     fn infer(&self, arguments: &[Argument<'_>]) -> Option<Inferred>;
 
-    /// Computes the column. All arguments have `row_count` rows and the types that `infer` asked for.
+    /// Returns another expression that computes the call, for functions that must not evaluate all their arguments.
+    fn rewrite(&self, arguments: &[Expr], inferred: &Inferred) -> Option<Expr> {
+        let _ = (arguments, inferred);
+        None
+    }
+
+    /// Computes the column of `row_count` rows. The arguments have the types that `infer` asked for.
     ///
     /// # Errors
     /// A value is out of the function's domain and Flink fails there too.
-    fn invoke(&self, call: &Call<'_>, arguments: &[ArrayRef]) -> Result<ArrayRef>;
+    fn invoke(&self, call: &Call<'_>, arguments: &[Operand]) -> Result<ArrayRef>;
 }
