@@ -11,3 +11,4 @@ pub mod function;
 pub mod connector;
 pub mod plan;
 pub mod session;
+pub mod shell;
