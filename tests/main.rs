@@ -1,5 +1,9 @@
 //! All integration tests in one binary: linking DataFusion once is what takes the time.
+#![allow(clippy::unwrap_used, reason = "tests panic")]
 
 mod architecture;
 mod expressions;
+mod flink_golden;
 mod reference;
+mod shell;
+mod support;
