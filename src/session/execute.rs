@@ -14,7 +14,7 @@ impl Session {
         reason = "one line per statement; splitting the match would hide a missing one"
     )]
     pub async fn execute(&mut self, statement: &Statement, text: &str) -> Result<StatementResult> {
-        if let Some(result) = self.collect_in_statement_set(statement, text)? {
+        if let Some(result) = self.collect_in_statement_set(statement, text).await? {
             return Ok(result);
         }
         match statement {

@@ -144,3 +144,6 @@ impl Session {
         self.statement_set.is_some()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -3,7 +3,10 @@
 use crate::catalog::CatalogTable;
 use crate::error::{Error, Result, Span};
 use crate::schema::{Column, ColumnKind, TypeRoot};
-use crate::sql::{ColumnDefinition, ColumnPosition, ObjectName, SchemaElement, Spanned, TableElement};
+use crate::sql::{
+    ColumnDefinition, ColumnPosition, ObjectName, SchemaElement, Spanned, TableElement, WatermarkDefinition,
+    parse_expression,
+};
 
 use super::table_definition::{DefinitionReader, is_computed, single_key};
 
@@ -163,9 +166,6 @@ impl SchemaChange<'_> {
             if self.table.schema.primary_key.as_ref().is_some_and(|key| key.columns.contains(name)) {
                 column.data_type.nullable = false;
             }
-            if (&before.kind, &before.data_type) != (&column.kind, &column.data_type) {
-                self.check_expressions(name, definition.name.span)?;
-            }
             self.table.schema.columns[index] = column;
             if let Some(target) = self.insertion_index(position)? {
                 let column = self.table.schema.columns.remove(index);
@@ -175,7 +175,8 @@ impl SchemaChange<'_> {
             }
             modified.push(definition);
         }
-        self.bind_computed(&modified)
+        self.bind_computed(&modified)?;
+        self.rebind(&modified)
     }
 
     /// Reads a column; a computed one is bound once all others are in place.
@@ -338,19 +339,34 @@ impl SchemaChange<'_> {
         Err(failed(reason).at(span))
     }
 
-    /// Fails if an expression reads a column whose type is to change: the expression's own type would change with it.
-    fn check_expressions(&self, name: &str, span: Span) -> Result<()> {
-        let readers: Vec<String> = self.readers_of(name).collect();
-        if readers.is_empty() && !self.is_read_by_watermark(name) {
-            return Ok(());
+    /// Binds anew what is computed from changed columns: its type may change with theirs.
+    fn rebind(&mut self, changed: &[&ColumnDefinition]) -> Result<()> {
+        let reads_changed =
+            |expression: &str| changed.iter().any(|column| names_column(expression, &column.name.value));
+        let is_visible = |column: &&Column| !matches!(column.kind, ColumnKind::Computed { .. });
+        let visible: Vec<Column> = self.table.schema.columns.iter().filter(is_visible).cloned().collect();
+        for column in &mut self.table.schema.columns {
+            let ColumnKind::Computed { expression } = &mut column.kind else { continue };
+            if reads_changed(expression)
+                && !changed.iter().any(|definition| definition.name.value == column.name)
+            {
+                let bound = self.reader.rebind(expression, &visible)?;
+                (*expression, column.data_type) = (bound.text, bound.data_type);
+            }
         }
-        let reader = if readers.is_empty() { "the watermark".to_owned() } else { quoted_list(&readers) };
-        Err(failed(format!(
-            "The type of column {} cannot be changed while {reader} is computed from it.",
-            quoted(name)
-        ))
-        .at(span)
-        .hint("Drop what is computed from the column first, and add it again."))
+        if let Some(watermark) = &self.table.schema.watermark
+            && (reads_changed(&watermark.expression)
+                || changed.iter().any(|column| column.name.value == watermark.column[0]))
+        {
+            let definition = WatermarkDefinition {
+                column: ObjectName { parts: watermark.column.clone(), span: changed[0].name.span },
+                expression: parse_expression(&watermark.expression)?,
+            };
+            let rebound = self.reader.watermark(&definition, &self.table.schema.columns);
+            self.table.schema.watermark =
+                Some(rebound.map_err(|error| error.without_span().at(changed[0].name.span))?);
+        }
+        Ok(())
     }
 
     /// Returns the computed columns that read a column.

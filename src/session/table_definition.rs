@@ -3,11 +3,11 @@
 use crate::catalog::Distribution;
 use crate::error::{Error, FlinkClass, Result, SourceText, Span};
 use crate::options::SessionConfig;
-use crate::plan::bind_column_expression;
+use crate::plan::{BoundExpressionText, bind_column_expression};
 use crate::schema::{Column, ColumnKind, DataType, PrimaryKey, TableSchema, TypeRoot, Watermark};
 use crate::sql::{
     ColumnDefinition, ColumnDefinitionKind, DistributionClause, PartitionField, SqlOption, TableConstraint,
-    TableElement, WatermarkDefinition,
+    TableElement, WatermarkDefinition, parse_expression,
 };
 
 use super::table_like::Merging;
@@ -160,6 +160,12 @@ impl DefinitionReader<'_> {
             kind,
             comment: definition.comment.clone(),
         })
+    }
+
+    /// Binds an expression that is kept in expanded text once more. Places in it are not in the statement at hand.
+    pub(super) fn rebind(&self, expression: &str, visible: &[Column]) -> Result<BoundExpressionText> {
+        let parsed = parse_expression(expression)?;
+        bind_column_expression(&parsed, visible, self.config).map_err(Error::without_span)
     }
 
     /// Makes the columns the primary key, which also makes them NOT NULL.

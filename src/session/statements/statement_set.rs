@@ -15,28 +15,34 @@ impl Session {
     /// Takes a statement into the open statement set. None: there is none open, or the statement is not for it.
     ///
     /// # Errors
-    /// A set is open and the statement cannot be part of it; the set stays open.
-    pub(in crate::session) fn collect_in_statement_set(
+    /// A set is open and the statement cannot be part of it or does not fit its tables; the set stays open.
+    pub(in crate::session) async fn collect_in_statement_set(
         &mut self,
         statement: &Statement,
         text: &str,
     ) -> Result<Option<StatementResult>> {
-        let Some(statements) = &mut self.statement_set else { return Ok(None) };
+        if self.statement_set.is_none() {
+            return Ok(None);
+        }
         match statement {
             Statement::EndStatementSet | Statement::Help | Statement::Clear | Statement::Quit => Ok(None),
-            Statement::Insert(_) => {
-                statements.push((statement.clone(), text.to_owned()));
-                Ok(Some(StatementResult::Done))
+            Statement::Insert(insert) => {
+                // A mistake is told here, where its place is known, and not at END.
+                Planner::new(&self.catalogs, &self.config)?.insert(insert).await?;
+                Ok(Some(self.collect(statement, text)))
             }
-            Statement::CreateTable(create) if create.query.is_some() => {
-                statements.push((statement.clone(), text.to_owned()));
-                Ok(Some(StatementResult::Done))
-            }
+            Statement::CreateTable(create) if create.query.is_some() => Ok(Some(self.collect(statement, text))),
             _ => Err(Error::validation(
                 "Only 'INSERT/CREATE TABLE AS' statement is allowed in Statement Set or use 'END' statement to submit Statement Set.",
             )
             .class(FlinkClass::GATEWAY_EXECUTION)),
         }
+    }
+
+    /// Adds a statement to the open set.
+    fn collect(&mut self, statement: &Statement, text: &str) -> StatementResult {
+        self.statement_set.get_or_insert_default().push((statement.clone(), text.to_owned()));
+        StatementResult::Done
     }
 
     /// Closes the statement set and runs it.
