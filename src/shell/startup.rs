@@ -187,6 +187,6 @@ impl Engine for Session {
     }
 
     async fn wait_for_jobs(&mut self) -> Result<()> {
-        Ok(())
+        self.finish_jobs().await
     }
 }

@@ -71,17 +71,17 @@ impl Session {
         }
     }
 
-    /// Waits for all jobs that were started, and returns those that failed.
-    pub async fn finish_jobs(&mut self) -> Vec<(JobId, Error)> {
-        let mut failed = Vec::new();
-        for (id, job) in std::mem::take(&mut self.running) {
-            match job.await {
-                Ok(Ok(())) => {}
-                Ok(Err(error)) => failed.push((id, error)),
-                Err(stopped) => failed.push((id, Error::internal(format!("job {id} panicked")).caused_by(stopped))),
-            }
+    /// Waits for all jobs that were started. A call that is dropped stops none of them.
+    ///
+    /// # Errors
+    /// A job failed: the first one of them. Each has reported itself when it did.
+    pub async fn finish_jobs(&mut self) -> Result<()> {
+        while let Some((id, job)) = self.running.last_mut() {
+            let (id, ended) = (*id, job.await);
+            self.running.pop();
+            ended.map_err(|stopped| Error::internal(format!("job {id} panicked")).caused_by(stopped))??;
         }
-        failed
+        Ok(())
     }
 }
 
