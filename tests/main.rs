@@ -6,4 +6,5 @@ mod expressions;
 mod flink_golden;
 mod reference;
 mod shell;
+mod sql_roundtrip;
 mod support;

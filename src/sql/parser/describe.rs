@@ -11,7 +11,10 @@ impl Parser<'_> {
     pub(super) fn describe(&mut self) -> Result<Statement> {
         self.advance();
         // None of these words is reserved: a table may have it as its name.
-        let is_kind = matches!(self.peek_at(1), Some(Token::Word(_) | Token::SingleQuotedString(_)));
+        let is_kind = matches!(
+            self.peek_at(1),
+            Some(Token::Word(_) | Token::SingleQuotedString(_) | Token::UnicodeStringLiteral(_))
+        );
         let kind = if is_kind {
             self.accept_any(&["CATALOG", "DATABASE", "FUNCTION", "JOB", "MODEL"])
         } else {

@@ -170,7 +170,11 @@ impl Parser<'_> {
         let right = if self.at_query() {
             Expr::Subquery(Box::new(self.query()?))
         } else {
-            Expr::Tuple(self.list(Self::expression)?)
+            let first = self.expression()?;
+            match self.continue_query(first)? {
+                Ok(query) => Expr::Subquery(Box::new(query)),
+                Err(first) => Expr::Tuple(self.rest_of_list(first)?),
+            }
         };
         self.expect_sign(&Token::RParen)?;
         let (left, right) = (Box::new(left), Box::new(right));
@@ -226,17 +230,20 @@ impl Parser<'_> {
             let first = self.expression()?;
             match self.continue_query(first)? {
                 Ok(query) => Expr::InSubquery { expr, subquery: Box::new(query), negated },
-                Err(first) => {
-                    let mut list = vec![first];
-                    while self.accept_sign(&Token::Comma) {
-                        list.push(self.expression()?);
-                    }
-                    Expr::InList { expr, list, negated }
-                }
+                Err(first) => Expr::InList { expr, list: self.rest_of_list(first)?, negated },
             }
         };
         self.expect_sign(&Token::RParen)?;
         Ok(result)
+    }
+
+    /// Takes the rest of a list whose first item is taken.
+    pub(super) fn rest_of_list(&mut self, first: Expr) -> Result<Vec<Expr>> {
+        let mut list = vec![first];
+        while self.accept_sign(&Token::Comma) {
+            list.push(self.expression()?);
+        }
+        Ok(list)
     }
 
     fn between(&mut self, left: Expr) -> Result<Expr> {

@@ -130,13 +130,7 @@ impl Parser<'_> {
                 let first = parser.expression()?;
                 match parser.continue_query(first)? {
                     Ok(query) => Expr::Subquery(Box::new(query)),
-                    Err(first) if parser.at_sign(&Token::Comma) => {
-                        let mut fields = vec![first];
-                        while parser.accept_sign(&Token::Comma) {
-                            fields.push(parser.expression()?);
-                        }
-                        Expr::Tuple(fields)
-                    }
+                    Err(first) if parser.at_sign(&Token::Comma) => Expr::Tuple(parser.rest_of_list(first)?),
                     Err(first) => Expr::Nested(Box::new(first)),
                 }
             };

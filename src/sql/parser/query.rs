@@ -46,9 +46,12 @@ impl Parser<'_> {
 
     /// Goes on with a query whose first part was read as a subquery in brackets; gives the expression back otherwise.
     pub(super) fn continue_query(&mut self, first: Expr) -> Result<std::result::Result<ast::Query, Expr>> {
-        match first {
-            Expr::Subquery(query) if self.at_query_continuation() => Ok(Ok(self.continued_query(query)?)),
-            other => Ok(Err(other)),
+        if !self.at_query_continuation() {
+            return Ok(Err(first));
+        }
+        match bracketed_query(first) {
+            Ok(query) => Ok(Ok(self.continued_query(query)?)),
+            Err(other) => Ok(Err(other)),
         }
     }
 
@@ -174,18 +177,7 @@ impl Parser<'_> {
         } else {
             None
         };
-        Ok(ast::Query {
-            with,
-            body: Box::new(body),
-            order_by,
-            limit_clause,
-            fetch,
-            locks: Vec::new(),
-            for_clause: None,
-            settings: None,
-            format_clause: None,
-            pipe_operators: Vec::new(),
-        })
+        Ok(ast::Query { with, order_by, limit_clause, fetch, ..plain_query(body) })
     }
 
     /// Takes an expression with its direction and where its NULLs go.
@@ -245,6 +237,34 @@ impl Parser<'_> {
     }
 }
 
+/// Makes a query of nothing but a body.
+fn plain_query(body: SetExpr) -> ast::Query {
+    ast::Query {
+        with: None,
+        body: Box::new(body),
+        order_by: None,
+        limit_clause: None,
+        fetch: None,
+        locks: Vec::new(),
+        for_clause: None,
+        settings: None,
+        format_clause: None,
+        pipe_operators: Vec::new(),
+    }
+}
+
+/// Returns the query that an expression is, in one or more brackets, or the expression.
+fn bracketed_query(expr: Expr) -> std::result::Result<Box<ast::Query>, Expr> {
+    match expr {
+        Expr::Subquery(query) => Ok(query),
+        Expr::Nested(inner) => match bracketed_query(*inner) {
+            Ok(query) => Ok(Box::new(plain_query(SetExpr::Query(query)))),
+            Err(inner) => Err(Expr::Nested(Box::new(inner))),
+        },
+        other => Err(other),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -274,6 +294,7 @@ mod tests {
             "SELECT * FROM ((SELECT 1) UNION (SELECT 2)) AS t",
             "SELECT ((SELECT 1) UNION (SELECT 2)), ((SELECT 1)), ((SELECT 1) + 2)",
             "SELECT a IN ((SELECT 1) UNION (SELECT 2)), a IN ((SELECT 1), 2), a IN (SELECT 1)",
+            "SELECT a IN (((SELECT 1)) LIMIT 1), a = ANY ((SELECT 1) ORDER BY b)",
             "SELECT * FROM ((SELECT 1) AS a CROSS JOIN (SELECT 2) AS b)",
             "SELECT * FROM ((t AS a JOIN u ON TRUE) JOIN v ON TRUE)",
             "WITH a AS (SELECT 1), b (x) AS (TABLE c) SELECT * FROM a, b",
