@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{DynamicTableSink, DynamicTableSource};
 use crate::error::{Error, Result};
-use crate::options::{OptionDef, SessionConfig, TABLE_LOCAL_TIME_ZONE, TableOptions};
+use crate::options::{OptionDef, SessionConfig, TableOptions};
 use crate::schema::TableSchema;
 
 /// What a factory knows of the table that is used.
@@ -48,12 +48,6 @@ impl FactoryContext<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Returns the session's time zone.
-    pub(crate) fn zone(&self) -> chrono_tz::Tz {
-        let text = self.config.get(&TABLE_LOCAL_TIME_ZONE).unwrap_or_default();
-        text.parse().unwrap_or(chrono_tz::Tz::UTC)
     }
 }
 

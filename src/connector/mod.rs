@@ -12,6 +12,7 @@ mod sink;
 mod source;
 #[cfg(test)]
 pub(crate) mod testing;
+mod values;
 
 pub use factory::{FactoryContext, TableFactory};
 pub(crate) use sink::NoCommitter;
@@ -29,7 +30,7 @@ use crate::options::nearest;
 
 /// Every connector, in the order of the reference.
 pub static TABLE_FACTORIES: &[&dyn TableFactory] =
-    &[&filesystem::Filesystem, &datagen::Datagen, &print::Print, &blackhole::Blackhole];
+    &[&filesystem::Filesystem, &datagen::Datagen, &print::Print, &blackhole::Blackhole, &values::Values];
 
 /// Returns the connector that an identifier names.
 ///
@@ -48,4 +49,97 @@ pub fn table_factory(identifier: &str) -> Result<&'static dyn TableFactory> {
             None => error,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::FORMAT_FACTORIES;
+    use crate::options::OptionDef;
+
+    /// Every connector and format with its sentence and its options.
+    fn all() -> Vec<(&'static str, &'static str, &'static [&'static dyn OptionDef])> {
+        let connectors =
+            TABLE_FACTORIES.iter().map(|factory| (factory.identifier(), factory.doc(), factory.options()));
+        let formats =
+            FORMAT_FACTORIES.iter().map(|factory| (factory.identifier(), factory.doc(), factory.options()));
+        connectors.chain(formats).collect()
+    }
+
+    #[test]
+    fn identifiers_are_unique_and_in_kebab_case() {
+        let mut names: Vec<&str> = all().iter().map(|(name, ..)| *name).collect();
+        for name in &names {
+            assert!(name.split('-').all(|part| !part.is_empty()), "{name}");
+            assert!(name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-'), "{name}");
+        }
+        names.sort_unstable();
+        let count = names.len();
+        names.dedup();
+        assert_eq!(names.len(), count);
+    }
+
+    #[test]
+    fn everything_is_documented_with_a_sentence() {
+        for (name, doc, options) in all() {
+            assert!(doc.len() > 10 && doc.ends_with('.'), "{name}");
+            for option in options {
+                let doc = option.doc();
+                assert!(doc.len() > 10 && doc.ends_with('.'), "{}", option.key());
+                assert!(doc.starts_with(char::is_uppercase), "{}", option.key());
+            }
+        }
+    }
+
+    #[test]
+    fn keys_are_unique_and_defaults_parse() {
+        for (name, _, options) in all() {
+            let mut keys: Vec<&str> = options.iter().map(|option| option.key()).collect();
+            keys.sort_unstable();
+            keys.dedup();
+            assert_eq!(keys.len(), options.len(), "{name}");
+            for option in options {
+                assert!(!(option.is_required() && option.default_text().is_some()), "{}", option.key());
+                if let Some(text) = option.default_text() {
+                    option.check(text).unwrap();
+                }
+                for value in option.known_values() {
+                    option.check(value).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn options_of_a_format_start_with_its_name() {
+        for factory in FORMAT_FACTORIES {
+            let prefix = format!("{}.", factory.identifier());
+            assert!(factory.options().iter().all(|option| option.key().starts_with(&prefix)), "{prefix}");
+        }
+    }
+
+    #[test]
+    fn an_unknown_connector_is_answered_with_all_there_are() {
+        let error = table_factory("datgen").err().unwrap();
+        assert!(error.message().ends_with(
+            "Available factory identifiers are:\n\nblackhole\ndatagen\nfilesystem\nprint\nvalues"
+        ));
+        assert_eq!(error.hint_text(), Some("Did you mean 'datagen'?"));
+        assert_eq!(table_factory("print").ok().unwrap().identifier(), "print");
+    }
+
+    #[test]
+    fn sinks_and_sources_used_the_wrong_way_are_refused() {
+        let table = testing::Table::new("blackhole", Vec::new(), &[]);
+        let factory = table_factory("blackhole").ok().unwrap();
+        assert_eq!(
+            factory.create_source(&table.context()).unwrap_err().message(),
+            "Connector 'blackhole' can only be used as a sink. It cannot be used as a source."
+        );
+        let factory = table_factory("datagen").ok().unwrap();
+        assert_eq!(
+            factory.create_sink(&table.context()).unwrap_err().message(),
+            "Connector 'datagen' can only be used as a source. It cannot be used as a sink."
+        );
+    }
 }

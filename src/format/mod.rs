@@ -2,6 +2,8 @@
 
 mod column;
 mod csv;
+mod json;
+mod raw;
 mod scan;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -24,7 +26,7 @@ use crate::options::{ConfigOption, OptionDef, OptionValue, TableOptions, nearest
 use crate::schema::Column;
 
 /// Every format, in the order of the reference.
-pub static FORMAT_FACTORIES: &[&dyn FormatFactory] = &[&csv::Csv];
+pub static FORMAT_FACTORIES: &[&dyn FormatFactory] = &[&json::Json, &csv::Csv, &raw::Raw];
 
 /// Returns the format that an identifier names; `interface` is what Flink's message says it should implement.
 ///

@@ -175,7 +175,7 @@ fn next(seed: &mut u64) -> u64 {
 }
 
 fn push_random(column: &mut ColumnBuilder, seed: &mut u64) {
-    if next(seed) % 8 == 0 && column.data_type().nullable {
+    if next(seed).is_multiple_of(8) && column.data_type().nullable {
         column.push_null();
         return;
     }
@@ -184,7 +184,7 @@ fn push_random(column: &mut ColumnBuilder, seed: &mut u64) {
     let root = data_type.root.clone();
     match values {
         Values::Null => return column.push_null(),
-        Values::Boolean(values) => values.append(random % 2 == 0),
+        Values::Boolean(values) => values.append(random.is_multiple_of(2)),
         Values::Int8(values) => values.push(random as i8),
         Values::Int16(values) => values.push(random as i16),
         Values::Int32(values) => values.push(match root {
@@ -193,7 +193,7 @@ fn push_random(column: &mut ColumnBuilder, seed: &mut u64) {
             _ => random as i32,
         }),
         Values::Int64(values) => {
-            values.push((random as i64 - (1 << 43)) * if root == TypeRoot::BigInt { 7 } else { 1 })
+            values.push((random as i64 - (1 << 43)) * if root == TypeRoot::BigInt { 7 } else { 1 });
         }
         Values::Float32(values) => values.push(f32::from_bits(random as u32 & !(1 << 30))),
         Values::Float64(values) => values.push(f64::from_bits((random << 20) & !(1 << 62))),

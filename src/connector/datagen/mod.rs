@@ -16,7 +16,7 @@ use super::{
 };
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::options::{ConfigOption, OptionDef};
+use crate::options::{ConfigOption, OptionDef, time_zone};
 use crate::schema::Column;
 use generator::ColumnGenerator;
 use options::FieldSpec;
@@ -70,7 +70,8 @@ impl TableFactory for Datagen {
         let fields = fields.collect::<Result<Vec<_>>>()?;
         ctx.options.reject_unknown()?;
         let sequence_end = fields.iter().filter_map(FieldSpec::sequence_length).min();
-        Ok(Arc::new(DatagenSource { columns, fields, rate, row_count, sequence_end, zone: ctx.zone() }))
+        let zone = time_zone(ctx.config)?;
+        Ok(Arc::new(DatagenSource { columns, fields, rate, row_count, sequence_end, zone }))
     }
 }
 

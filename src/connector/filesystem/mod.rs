@@ -17,7 +17,7 @@ use regex::Regex;
 use super::{DynamicTableSink, DynamicTableSource, FactoryContext, TableFactory};
 use crate::error::{Error, Result};
 use crate::format::{FORMAT_FACTORIES, FormatContext, FormatFactory, format_factory};
-use crate::options::{ConfigOption, MemorySize, OptionDef};
+use crate::options::{ConfigOption, MemorySize, OptionDef, time_zone};
 use crate::schema::{Column, ColumnKind};
 use sink::FilesystemSink;
 use source::FilesystemSource;
@@ -173,8 +173,12 @@ impl TableFactory for Filesystem {
         let factory = find_format(ctx)?;
         let table = FileTable::new(ctx)?;
         let columns = table.format_columns(ctx);
-        let format =
-            factory.decoding(&format_context(ctx, &format!("{}.", factory.identifier()), &columns))?;
+        let format = factory.decoding(&format_context(
+            ctx,
+            &format!("{}.", factory.identifier()),
+            &columns,
+            table.zone,
+        ))?;
         ctx.options.reject_unknown()?;
         let physical = ctx.schema.physical_columns().cloned().collect();
         Ok(Arc::new(FilesystemSource::new(table, physical, columns, format)))
@@ -185,8 +189,12 @@ impl TableFactory for Filesystem {
         let factory = find_format(ctx)?;
         let table = FileTable::new(ctx)?;
         let columns = table.format_columns(ctx);
-        let format =
-            factory.encoding(&format_context(ctx, &format!("{}.", factory.identifier()), &columns))?;
+        let format = factory.encoding(&format_context(
+            ctx,
+            &format!("{}.", factory.identifier()),
+            &columns,
+            table.zone,
+        ))?;
         ctx.options.reject_unknown()?;
         let metadata =
             ctx.schema.sink_columns().find(|column| matches!(column.kind, ColumnKind::Metadata { .. }));
@@ -244,7 +252,7 @@ impl FileTable {
             default_partition: options.get(&PARTITION_DEFAULT_NAME)?,
             rolling_size: options.get(&ROLLING_FILE_SIZE)?.0,
             success_file: has_success_file.then_some(success_file),
-            zone: ctx.zone(),
+            zone: time_zone(ctx.config)?,
         })
     }
 
@@ -293,6 +301,7 @@ fn format_context<'a>(
     ctx: &'a FactoryContext<'_>,
     prefix: &'a str,
     columns: &'a [Column],
+    zone: chrono_tz::Tz,
 ) -> FormatContext<'a> {
-    FormatContext { columns, options: ctx.options, prefix, zone: ctx.zone() }
+    FormatContext { columns, options: ctx.options, prefix, zone }
 }

@@ -61,7 +61,7 @@ fn escape(text: &str, out: &mut String) {
     for character in text.chars() {
         match u8::try_from(character) {
             Ok(byte) if byte.is_ascii() && (byte < 0x20 || ESCAPED.contains(&byte)) => {
-                out.push_str(&format!("%{byte:02X}"))
+                out.push_str(&format!("%{byte:02X}"));
             }
             _ => out.push(character),
         }

@@ -177,9 +177,9 @@ impl SourceReader for FileReader {
                         Ok(Some(step)) => {
                             self.record(&step);
                             if cursor.is_empty() {
-                                self.state = State::Idle(cursor)
+                                self.state = State::Idle(cursor);
                             } else {
-                                self.begin_reading(cursor)
+                                self.begin_reading(cursor);
                             }
                             if let Some(frame) = step.frame {
                                 return Ok(SourceEvent::Frame(frame));

@@ -113,7 +113,7 @@ impl ColumnText {
             ValueText::Months(array) => write_period(array.value(row), out),
             ValueText::Millis(array) => write_duration(array.value(row), out),
             ValueText::Array(list, items) => {
-                write_list(entries(list.value_offsets(), row), out, |at, out| items.write(at, out))
+                write_list(entries(list.value_offsets(), row), out, |at, out| items.write(at, out));
             }
             ValueText::Map(map, keys, values) => {
                 out.push(b'{');

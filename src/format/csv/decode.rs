@@ -368,9 +368,9 @@ impl FieldReader {
         pushed
     }
 
-    fn push_split<'t>(
+    fn push_split(
         &mut self,
-        elements: &mut dyn Iterator<Item = &'t [u8]>,
+        elements: &mut dyn Iterator<Item = &[u8]>,
         column: &mut ColumnBuilder,
     ) -> Result<(), TextFault> {
         match column.values() {

@@ -113,7 +113,7 @@ impl ScalarWriter {
         match self {
             ScalarWriter::Null => {}
             ScalarWriter::Boolean(array) => {
-                out.extend_from_slice(if array.value(row) { b"true" } else { b"false" })
+                out.extend_from_slice(if array.value(row) { b"true" } else { b"false" });
             }
             ScalarWriter::Int8(array) => write_integer(i64::from(array.value(row)), out),
             ScalarWriter::Int16(array) => write_integer(i64::from(array.value(row)), out),
@@ -128,7 +128,7 @@ impl ScalarWriter {
                 write_float(value, format_args!("{value:e}"), out);
             }
             ScalarWriter::Decimal(array, scale) => {
-                write_decimal(array.value(row), *scale, style.is_plain_decimal, out)
+                write_decimal(array.value(row), *scale, style.is_plain_decimal, out);
             }
             ScalarWriter::Text(array) => out.extend_from_slice(array.value(row).as_bytes()),
             ScalarWriter::Bytes(array) => out.extend_from_slice(STANDARD.encode(array.value(row)).as_bytes()),
