@@ -50,7 +50,7 @@ pub fn call(
     inferred: &Inferred,
     context: &Arc<EvalContext>,
 ) -> Expr {
-    match function.rewrite(&arguments, inferred) {
+    match function.rewrite(&arguments, inferred, context) {
         Some(expr) => expr,
         None => build(Body::Function(function), arguments, inferred.clone(), context),
     }

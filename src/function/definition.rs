@@ -1,10 +1,12 @@
 //! A function written down as data: the form in which nearly all are declared.
 
+use std::sync::Arc;
+
 use arrow::array::ArrayRef;
 use datafusion::logical_expr::Expr;
 
 use super::operand::Operand;
-use super::{Argument, Call, Determinism, Inferred, ScalarFunction};
+use super::{Argument, Call, Determinism, EvalContext, Inferred, ScalarFunction};
 use crate::error::Result;
 
 /// A function as a value: see `ScalarFunction` for what each part means.
@@ -16,7 +18,7 @@ pub(super) struct Definition {
     pub(super) examples: &'static [(&'static str, &'static str)],
     pub(super) determinism: Determinism,
     pub(super) infer: fn(&[Argument<'_>]) -> Option<Inferred>,
-    pub(super) rewrite: fn(&[Expr], &Inferred) -> Option<Expr>,
+    pub(super) rewrite: fn(&[Expr], &Inferred, &Arc<EvalContext>) -> Option<Expr>,
     pub(super) invoke: fn(&Call<'_>, &[Operand]) -> Result<ArrayRef>,
 }
 
@@ -30,7 +32,7 @@ impl Definition {
         examples: &[],
         determinism: Determinism::Deterministic,
         infer: |_| None,
-        rewrite: |_, _| None,
+        rewrite: |_, _, _| None,
         invoke: |call, _| Ok(arrow::array::new_null_array(&call.result.to_arrow(), call.row_count)),
     };
 }
@@ -64,8 +66,8 @@ impl ScalarFunction for Definition {
         (self.infer)(arguments)
     }
 
-    fn rewrite(&self, arguments: &[Expr], inferred: &Inferred) -> Option<Expr> {
-        (self.rewrite)(arguments, inferred)
+    fn rewrite(&self, arguments: &[Expr], inferred: &Inferred, context: &Arc<EvalContext>) -> Option<Expr> {
+        (self.rewrite)(arguments, inferred, context)
     }
 
     fn invoke(&self, call: &Call<'_>, arguments: &[Operand]) -> Result<ArrayRef> {

@@ -10,6 +10,10 @@ mod context;
 mod datetime;
 mod decimal;
 mod definition;
+#[cfg(test)]
+mod evaluation;
+#[cfg(test)]
+mod goldens;
 mod operand;
 mod operator;
 mod scalar;
@@ -28,6 +32,8 @@ pub use typing::{
     ArithmeticOp, DAY_TIME, YEAR_MONTH, calcite_name, common_type, is_implicit_cast, no_match_error,
     numeric_result, signature_error, type_list_error,
 };
+
+use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use datafusion::common::ScalarValue;
@@ -116,8 +122,8 @@ pub trait ScalarFunction: Sync {
     fn infer(&self, arguments: &[Argument<'_>]) -> Option<Inferred>;
 
     /// Returns another expression that computes the call, for functions that must not evaluate all their arguments.
-    fn rewrite(&self, arguments: &[Expr], inferred: &Inferred) -> Option<Expr> {
-        let _ = (arguments, inferred);
+    fn rewrite(&self, arguments: &[Expr], inferred: &Inferred, context: &Arc<EvalContext>) -> Option<Expr> {
+        let _ = (arguments, inferred, context);
         None
     }
 

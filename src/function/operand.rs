@@ -41,12 +41,6 @@ impl Operand {
         self.is_constant
     }
 
-    /// Returns the array with the same number of rows, at least one, but under another one's values.
-    #[must_use]
-    pub fn with_array(&self, array: ArrayRef) -> Operand {
-        Operand { array, is_constant: self.is_constant }
-    }
-
     /// Returns the index of a row in the array.
     pub fn index(&self, row: usize) -> usize {
         if self.is_constant { 0 } else { row }
@@ -88,15 +82,6 @@ impl Operand {
     pub(super) fn bytes(&self) -> Result<Bytes<'_>> {
         let array = self.array.as_binary_opt::<i32>().ok_or_else(|| self.mismatch("bytes"))?;
         Ok(Bytes { array, stride: self.stride() })
-    }
-
-    /// Reads the values as truth values.
-    ///
-    /// # Errors
-    /// As for `texts`.
-    pub(super) fn booleans(&self) -> Result<Booleans<'_>> {
-        let array = self.array.as_boolean_opt().ok_or_else(|| self.mismatch("boolean"))?;
-        Ok(Booleans { array, stride: self.stride() })
     }
 
     /// Reads the values as numbers of the given Arrow type.
@@ -153,20 +138,6 @@ pub(super) struct Bytes<'a> {
 impl<'a> Bytes<'a> {
     /// Returns the bytes of a row; of a NULL anything.
     pub(super) fn get(&self, row: usize) -> &'a [u8] {
-        self.array.value(row * self.stride)
-    }
-}
-
-/// Truth values of an operand by row.
-#[derive(Clone, Copy)]
-pub(super) struct Booleans<'a> {
-    array: &'a BooleanArray,
-    stride: usize,
-}
-
-impl Booleans<'_> {
-    /// Returns the value of a row; of a NULL anything.
-    pub(super) fn get(&self, row: usize) -> bool {
         self.array.value(row * self.stride)
     }
 }

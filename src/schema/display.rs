@@ -161,14 +161,7 @@ impl<'a> Values<'a> {
         match self {
             Values::Null => {}
             Values::Text(array) => out.push_str(array.value(row)),
-            Values::Hex(array) => {
-                out.push_str("x'");
-                for byte in array.value(row) {
-                    out.push(char::from(HEX_DIGITS[usize::from(byte >> 4)]));
-                    out.push(char::from(HEX_DIGITS[usize::from(byte & 15)]));
-                }
-                out.push('\'');
-            }
+            Values::Hex(array) => push_hex(array.value(row), out),
             Values::Utf8(array) => out.push_str(&String::from_utf8_lossy(array.value(row))),
             Values::Boolean(array) => out.push_str(if array.value(row) { "TRUE" } else { "FALSE" }),
             Values::TinyInt(values) => push_integer(i64::from(values[row]), out),
@@ -269,6 +262,16 @@ fn map<'a>(
         key: Box::new(CellFormatter::with_style(key, map.keys().as_ref(), zone, style)),
         value: Box::new(CellFormatter::with_style(value, map.values().as_ref(), zone, style)),
     })
+}
+
+/// Appends bytes as `x'00ff'`.
+fn push_hex(bytes: &[u8], out: &mut String) {
+    out.push_str("x'");
+    for byte in bytes {
+        out.push(char::from(HEX_DIGITS[usize::from(byte >> 4)]));
+        out.push(char::from(HEX_DIGITS[usize::from(byte & 15)]));
+    }
+    out.push('\'');
 }
 
 fn push_separator(position: usize, out: &mut String) {

@@ -61,13 +61,13 @@ impl Accumulator for Distinct {
     }
 
     fn size(&self) -> usize {
-        let values: usize = self.values.iter().map(|values| values.get_array_memory_size()).sum();
+        let values: usize = self.values.iter().map(Array::get_array_memory_size).sum();
         // Each value is kept a second time, as a row in the set.
         2 * values + self.inner.size()
     }
 
     fn state(&mut self) -> DataFusionResult<Vec<ScalarValue>> {
-        let parts: Vec<&dyn Array> = self.values.iter().map(|values| values.as_ref()).collect();
+        let parts: Vec<&dyn Array> = self.values.iter().map(AsRef::as_ref).collect();
         let all = match parts.as_slice() {
             [] => arrow::array::new_empty_array(&self.data_type),
             parts => arrow::compute::concat(parts)?,

@@ -170,5 +170,5 @@ impl Accumulator for OneGroup {
 }
 
 fn length(columns: &[ArrayRef]) -> usize {
-    columns.first().map_or(0, |column| column.len())
+    columns.first().map_or(0, Array::len)
 }

@@ -38,11 +38,11 @@ pub(super) fn cast(
 /// Cuts what stands behind `start` to a count of characters, or pads it.
 fn resize_text(text: &mut String, start: usize, length: usize, is_padded: bool) {
     // A text has at least as many bytes as characters, so most need no counting.
-    if text.len() - start > length {
-        if let Some((cut, _)) = text[start..].char_indices().nth(length) {
-            text.truncate(start + cut);
-            return;
-        }
+    if text.len() - start > length
+        && let Some((cut, _)) = text[start..].char_indices().nth(length)
+    {
+        text.truncate(start + cut);
+        return;
     }
     if is_padded {
         let missing = length - text[start..].chars().count();

@@ -1,9 +1,7 @@
 //! Units of time and what FLOOR, CEIL, EXTRACT and TIMESTAMPDIFF do with them.
 
 use super::WallTime;
-use crate::schema::calendar::{
-    MILLIS_PER_DAY, SECONDS_PER_DAY, add_months, civil_from_days, days_from_civil,
-};
+use crate::schema::calendar::{MILLIS_PER_DAY, add_months, civil_from_days, days_from_civil};
 
 /// A unit that SQL names in EXTRACT, FLOOR, TIMESTAMPADD or TIMESTAMPDIFF.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,7 +105,7 @@ impl TimeUnit {
             TimeUnit::Century => (year + 99).div_euclid(100),
             TimeUnit::Decade => year.div_euclid(10),
             TimeUnit::Year => year,
-            TimeUnit::Quarter => i64::from((month + 2) / 3),
+            TimeUnit::Quarter => i64::from(month.div_ceil(3)),
             TimeUnit::Month => i64::from(month),
             TimeUnit::Week => iso_week(days).1,
             TimeUnit::Day => i64::from(day),
@@ -203,14 +201,14 @@ fn whole_months(from_days: i64, to_days: i64) -> i64 {
     months
 }
 
-/// Returns the seconds of midnight before a count of days.
-pub(in super::super) fn midnight(days: i64) -> i64 {
-    days * SECONDS_PER_DAY
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::schema::calendar::SECONDS_PER_DAY;
+
+    fn midnight(days: i64) -> i64 {
+        days * SECONDS_PER_DAY
+    }
 
     fn wall(year: i64, month: u32, day: u32, hour: i64) -> WallTime {
         WallTime { seconds: midnight(days_from_civil(year, month, day)) + hour * 3600, nanos: 123_456_000 }

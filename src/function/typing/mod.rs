@@ -9,6 +9,6 @@ mod signature;
 pub use arithmetic::{ArithmeticOp, DAY_TIME, YEAR_MONTH, numeric_result};
 pub use common_type::common_type;
 pub use implicit::is_implicit_cast;
-pub(super) use parameter::{Parameter, typed};
+pub(super) use parameter::{Parameter, typed, varchar_like};
 pub(super) use signature::calcite_root;
 pub use signature::{calcite_name, no_match_error, signature_error, type_list_error};

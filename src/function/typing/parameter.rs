@@ -81,3 +81,11 @@ impl Inferred {
         self
     }
 }
+
+/// Returns the VARCHAR that is as long as a text type.
+pub(in super::super) fn varchar_like(root: &TypeRoot) -> TypeRoot {
+    match root {
+        TypeRoot::Char(length) | TypeRoot::Varchar(length) => TypeRoot::Varchar(*length),
+        _ => TypeRoot::STRING,
+    }
+}
