@@ -4,12 +4,14 @@
 //! tables and tests work from. Keys are Flink's; those of our own start with `lakehead.`.
 
 mod config;
+mod config_file;
 mod session;
 mod table;
 mod time_zone;
 mod value;
 
 pub use config::SessionConfig;
+pub use config_file::{ConfigSources, load_defaults};
 pub use session::*;
 pub use table::{TableOptions, nearest, resolve_references};
 pub use time_zone::time_zone;
