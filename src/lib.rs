@@ -12,3 +12,4 @@ pub mod connector;
 pub mod plan;
 pub mod runtime;
 pub mod session;
+pub mod shell;
