@@ -1,0 +1,4 @@
+//! The real binary: scripts, flags and exit codes, and the shell in a pseudo-terminal.
+
+mod interactive;
+mod scripts;

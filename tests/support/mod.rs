@@ -1,0 +1,4 @@
+//! What several tests need: running the real binary, with its own home and nothing of the machine's environment.
+
+pub(crate) mod run;
+pub(crate) mod terminal;
