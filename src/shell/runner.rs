@@ -109,23 +109,15 @@ impl Runner {
     }
 
     /// Waits for running jobs; Ctrl-C stops waiting.
-    pub(crate) fn wait_for_jobs(&mut self) -> Outcome {
+    pub(crate) fn finish_jobs(&mut self) -> Outcome {
         self.interrupts.reset();
         let Runner { engine, runtime, interrupts, .. } = self;
-        let waited = runtime.block_on(async {
+        runtime.block_on(async {
             tokio::select! {
-                result = engine.wait_for_jobs() => Some(result),
-                () = interrupts.raised() => None,
+                failed = engine.finish_jobs() => if failed.is_empty() { Outcome::Done } else { Outcome::Failed },
+                () = interrupts.raised() => Outcome::Interrupted,
             }
-        });
-        match waited {
-            Some(Ok(())) => Outcome::Done,
-            Some(Err(error)) => {
-                self.report(error, None);
-                Outcome::Failed
-            }
-            None => Outcome::Interrupted,
-        }
+        })
     }
 
     /// Ends the session without waiting for what still runs.
