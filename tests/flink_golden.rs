@@ -53,6 +53,18 @@ const EXCEPTIONS: &[Exception] = &[
         because: "`DESCRIBE DATABASE`",
     },
     Exception {
+        file: "catalogs",
+        block: 28,
+        ours: &["[ERROR] Could not execute SQL statement. Reason:\njava.lang.UnsupportedOperationException: catalog 'x' cannot be created: type 'iceberg' is not supported yet"],
+        because: "Catalog types",
+    },
+    Exception {
+        file: "catalogs",
+        block: 29,
+        ours: &["[ERROR] Could not execute SQL statement. Reason:\njava.lang.UnsupportedOperationException: catalog 'x' cannot be created: type 'jdbc' is not supported yet"],
+        because: "Catalog types",
+    },
+    Exception {
         file: "script_result_mode",
         block: 0,
         ours: &[

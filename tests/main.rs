@@ -1,3 +1,4 @@
+<<<<<<< HEAD
 //! All integration tests in one binary: linking DataFusion once is what takes the time.
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
@@ -7,4 +8,10 @@ mod flink_golden;
 mod reference;
 mod shell;
 mod sql_roundtrip;
+=======
+//! Integration tests: one binary, so that they link once.
+#![allow(clippy::unwrap_used, reason = "tests panic")]
+
+mod shell;
+>>>>>>> shell
 mod support;

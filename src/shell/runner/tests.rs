@@ -58,8 +58,13 @@ impl Engine for Scripted {
         Vec::new()
     }
 
+<<<<<<< HEAD
     async fn wait_for_jobs(&mut self) -> Result<()> {
         Ok(())
+=======
+    async fn finish_jobs(&mut self) -> Vec<(JobId, Error)> {
+        Vec::new()
+>>>>>>> shell
     }
 }
 
