@@ -1,4 +1,3 @@
-<<<<<<< HEAD
 //! All integration tests in one binary: linking DataFusion once is what takes the time.
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
@@ -8,10 +7,4 @@ mod flink_golden;
 mod reference;
 mod shell;
 mod sql_roundtrip;
-=======
-//! Integration tests: one binary, so that they link once.
-#![allow(clippy::unwrap_used, reason = "tests panic")]
-
-mod shell;
->>>>>>> shell
 mod support;

@@ -2,15 +2,9 @@
 
 use async_trait::async_trait;
 
-<<<<<<< HEAD
 use crate::error::Result;
 use crate::options::{SessionConfig, time_zone};
 use crate::session::StatementResult;
-=======
-use crate::error::{Error, Result};
-use crate::options::{SessionConfig, time_zone};
-use crate::session::{JobId, StatementResult};
->>>>>>> shell
 use crate::sql::Statement;
 
 /// Executes statements. The shell calls it from one thread only, whose stack is large enough for any statement.
@@ -45,15 +39,9 @@ pub(crate) trait Engine: Send {
     /// Returns the names of all functions.
     fn function_names(&self) -> Vec<String>;
 
-<<<<<<< HEAD
     /// Waits until every job that the session started has ended. A call that is dropped cancels nothing.
     ///
     /// # Errors
     /// A job failed.
     async fn wait_for_jobs(&mut self) -> Result<()>;
-=======
-    /// Waits until every job that the session started has ended, and returns those that failed; their errors are printed
-    /// already.
-    async fn finish_jobs(&mut self) -> Vec<(JobId, Error)>;
->>>>>>> shell
 }

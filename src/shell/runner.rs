@@ -109,7 +109,6 @@ impl Runner {
     }
 
     /// Waits for running jobs; Ctrl-C stops waiting.
-<<<<<<< HEAD
     pub(crate) fn wait_for_jobs(&mut self) -> Outcome {
         self.interrupts.reset();
         let Runner { engine, runtime, interrupts, .. } = self;
@@ -127,17 +126,6 @@ impl Runner {
             }
             None => Outcome::Interrupted,
         }
-=======
-    pub(crate) fn finish_jobs(&mut self) -> Outcome {
-        self.interrupts.reset();
-        let Runner { engine, runtime, interrupts, .. } = self;
-        runtime.block_on(async {
-            tokio::select! {
-                failed = engine.finish_jobs() => if failed.is_empty() { Outcome::Done } else { Outcome::Failed },
-                () = interrupts.raised() => Outcome::Interrupted,
-            }
-        })
->>>>>>> shell
     }
 
     /// Ends the session without waiting for what still runs.

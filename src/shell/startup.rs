@@ -16,15 +16,9 @@ use super::print::console::Console;
 use super::repl;
 use super::runner::{Outcome, Runner, RunnerSettings};
 use super::script::{self, ScriptEnd, ScriptSettings};
-<<<<<<< HEAD
 use crate::error::{Result, SourceText};
 use crate::options::{ConfigSources, SessionConfig, load_defaults};
 use crate::session::{Session, SessionSettings, StatementResult};
-=======
-use crate::error::{Error, Result, SourceText};
-use crate::options::{ConfigSources, SessionConfig, load_defaults};
-use crate::session::{JobId, Session, SessionSettings, StatementResult};
->>>>>>> shell
 use crate::sql::Statement;
 
 // Limit: virtual, and used only as deep as expressions are nested. Workers evaluate what this thread has planned.
@@ -114,11 +108,7 @@ fn run_all(args: &Args, runner: &mut Runner, is_interactive: bool) -> u8 {
     match end {
         ScriptEnd::Failed if args.stop_on_error || args.file.is_some() || !args.commands.is_empty() => failed,
         ScriptEnd::Interrupted => INTERRUPTED,
-<<<<<<< HEAD
         ScriptEnd::Done | ScriptEnd::Exit | ScriptEnd::Failed => match runner.wait_for_jobs() {
-=======
-        ScriptEnd::Done | ScriptEnd::Exit | ScriptEnd::Failed => match runner.finish_jobs() {
->>>>>>> shell
             Outcome::Interrupted => INTERRUPTED,
             Outcome::Failed => failed,
             Outcome::Done | Outcome::Exit if end == ScriptEnd::Failed => failed,
@@ -196,12 +186,7 @@ impl Engine for Session {
         Session::function_names(self)
     }
 
-<<<<<<< HEAD
     async fn wait_for_jobs(&mut self) -> Result<()> {
         self.finish_jobs().await
-=======
-    async fn finish_jobs(&mut self) -> Vec<(JobId, Error)> {
-        Session::finish_jobs(self).await
->>>>>>> shell
     }
 }

@@ -1,11 +1,8 @@
 //! Scripts, flags and exit codes.
 
 use std::io::{BufRead, BufReader, Write};
-<<<<<<< HEAD
-=======
 use std::sync::mpsc;
 use std::time::Duration;
->>>>>>> shell
 
 use crate::support::run::{Lakehead, masked};
 
@@ -163,13 +160,6 @@ fn a_program_may_wait_for_an_answer_before_it_writes_on() {
     let lakehead = Lakehead::with(&["--output", "csv"]);
     let mut child = lakehead.spawn();
     let mut stdin = child.stdin.take().unwrap();
-<<<<<<< HEAD
-    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
-    for number in ["1", "2"] {
-        writeln!(stdin, "SELECT {number} AS a;").unwrap();
-        assert_eq!(answers.next().as_deref(), Some("op,a"));
-        assert_eq!(answers.next(), Some(format!("+I,{number}")));
-=======
     let output = BufReader::new(child.stdout.take().unwrap());
     let (sender, answers) = mpsc::channel();
     std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
@@ -178,7 +168,6 @@ fn a_program_may_wait_for_an_answer_before_it_writes_on() {
         writeln!(stdin, "SELECT {number} AS a;").unwrap();
         assert_eq!(answer(), "op,a");
         assert_eq!(answer(), format!("+I,{number}"));
->>>>>>> shell
     }
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -12,6 +12,20 @@ use crate::plan::expand::quoted_path;
 use crate::schema::{DataType, TypeRoot};
 use crate::sql::encoding;
 
+/// Chains of fewer operators are left as they were written.
+const BALANCED_LINKS_MIN: usize = 16;
+
+// Limit: the planner's time grows with the square of a tree's depth.
+const CHAIN_DEPTH_MAX: usize = 2000;
+
+/// Returns whether operands of a chain may be combined in any grouping.
+fn is_associative(op: &ast::BinaryOperator) -> bool {
+    matches!(
+        op,
+        ast::BinaryOperator::And | ast::BinaryOperator::Or | ast::BinaryOperator::StringConcat | ast::BinaryOperator::Plus
+    )
+}
+
 impl Binder<'_> {
     /// Binds an expression in a scope.
     pub(super) fn bind_expr(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
@@ -186,24 +200,83 @@ impl Binder<'_> {
         let mut spine = Vec::new();
         let mut first = node;
         while let ast::Expr::BinaryOp { left, op, right } = first {
-            spine.push((first, op, right));
+            spine.push((first, op, right.as_ref()));
             first = left;
         }
-        let mut bound = match self.bind_grouped(first)? {
-            Some(grouped) => grouped,
-            None => self.bind_expr(first, scope)?,
-        };
-        for (node, op, right) in spine.into_iter().rev() {
-            if self.grouping.is_some()
-                && let Some(grouped) = self.bind_grouped(node)?
-            {
+        spine.reverse();
+        let mut bound = self.bind_expr(first, scope)?;
+        let mut links = spine.as_slice();
+        let mut depth = 0;
+        while let Some((node, op, _)) = links.first() {
+            if let Some(grouped) = self.bind_grouped(node)? {
                 bound = grouped;
+                links = &links[1..];
                 continue;
             }
-            let right = self.bind_expr(right, scope)?;
-            bound = self.combine(node, bound, op, right)?;
+            let run = links.iter().take_while(|(_, other, _)| other == op).count();
+            if run >= BALANCED_LINKS_MIN && self.grouping.is_none() && is_associative(op) {
+                let mut operands = vec![bound];
+                for (_, _, right) in &links[..run] {
+                    operands.push(self.bind_expr(right, scope)?);
+                }
+                let (deeper, combined) = self.combine_chain(&links[..run], operands, op)?;
+                (depth, bound) = (depth + deeper, combined);
+                links = &links[run..];
+            } else {
+                let right = self.bind_expr(links[0].2, scope)?;
+                bound = self.combine(node, bound, op, right)?;
+                (depth, links) = (depth + 1, &links[1..]);
+            }
+            if depth > CHAIN_DEPTH_MAX {
+                return Err(self.chain_too_long(node));
+            }
         }
         Ok(bound)
+    }
+
+    /// Combines the operands of a chain of one operator, as a balanced tree where their order of evaluation cannot be seen.
+    /// Returns how deep the tree is.
+    fn combine_chain(
+        &mut self,
+        links: &[(&ast::Expr, &ast::BinaryOperator, &ast::Expr)],
+        operands: Vec<BoundExpr>,
+        op: &ast::BinaryOperator,
+    ) -> Result<(usize, BoundExpr)> {
+        let root = operands[0].data_type.root.clone();
+        // Integers of one type wrap the same way in any order; of several types they do not, and decimals grow.
+        let can_balance = *op != ast::BinaryOperator::Plus
+            || (root.is_integer() && operands.iter().all(|operand| operand.data_type.root == root));
+        let node = links[0].0;
+        let mut level = operands;
+        if !can_balance {
+            let mut level = level.into_iter();
+            let first = level.next().ok_or_else(|| Error::internal("a chain without operands"))?;
+            if links.len() > CHAIN_DEPTH_MAX {
+                return Err(self.chain_too_long(node));
+            }
+            let combined = level.try_fold(first, |bound, right| self.combine(node, bound, op, right))?;
+            return Ok((links.len(), combined));
+        }
+        let mut depth = 0;
+        while level.len() > 1 {
+            let mut next = Vec::with_capacity(level.len() / 2 + 1);
+            let mut pairs = level.into_iter();
+            while let Some(left) = pairs.next() {
+                next.push(match pairs.next() {
+                    Some(right) => self.combine(node, left, op, right)?,
+                    None => left,
+                });
+            }
+            (level, depth) = (next, depth + 1);
+        }
+        let combined = level.pop().ok_or_else(|| Error::internal("a chain without operands"))?;
+        Ok((depth, combined))
+    }
+
+    /// Makes the error for a chain that would become too deep a tree.
+    fn chain_too_long(&self, node: &ast::Expr) -> Error {
+        self.invalid(node, format!("the expression is nested too deeply: more than {CHAIN_DEPTH_MAX} operators in a row"))
+            .hint("Split it with a subquery that computes a part of it.")
     }
 
     /// Combines two operands.

@@ -58,13 +58,8 @@ impl Engine for Scripted {
         Vec::new()
     }
 
-<<<<<<< HEAD
     async fn wait_for_jobs(&mut self) -> Result<()> {
         Ok(())
-=======
-    async fn finish_jobs(&mut self) -> Vec<(JobId, Error)> {
-        Vec::new()
->>>>>>> shell
     }
 }
 
