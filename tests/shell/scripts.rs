@@ -1,6 +1,8 @@
 //! Scripts, flags and exit codes.
 
 use std::io::{BufRead, BufReader, Write};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use crate::support::run::{Lakehead, masked};
 
@@ -158,11 +160,14 @@ fn a_program_may_wait_for_an_answer_before_it_writes_on() {
     let lakehead = Lakehead::with(&["--output", "csv"]);
     let mut child = lakehead.spawn();
     let mut stdin = child.stdin.take().unwrap();
-    let mut answers = BufReader::new(child.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let output = BufReader::new(child.stdout.take().unwrap());
+    let (sender, answers) = mpsc::channel();
+    std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+    let answer = || answers.recv_timeout(Duration::from_secs(60)).unwrap();
     for number in ["1", "2"] {
         writeln!(stdin, "SELECT {number} AS a;").unwrap();
-        assert_eq!(answers.next().as_deref(), Some("op,a"));
-        assert_eq!(answers.next(), Some(format!("+I,{number}")));
+        assert_eq!(answer(), "op,a");
+        assert_eq!(answer(), format!("+I,{number}"));
     }
     drop(stdin);
     assert_eq!(child.wait().unwrap().code(), Some(0));
