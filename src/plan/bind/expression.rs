@@ -8,7 +8,7 @@ use super::scope::Resolution;
 use super::{Binder, BoundExpr, Scope, ScopeColumn};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, ArithmeticOp};
-use crate::plan::expand::quoted_path;
+use crate::plan::expand::{quoted, quoted_path};
 use crate::schema::{DataType, TypeRoot};
 use crate::sql::encoding;
 
@@ -158,6 +158,7 @@ impl Binder<'_> {
 
     /// Binds one field of a ROW.
     fn bind_field(&mut self, row: BoundExpr, ident: &ast::Ident) -> Result<BoundExpr> {
+        self.note(ident.span, || quoted(&ident.value));
         let place = self.positions.span(ident.span);
         let missing = || {
             Error::validation(format!("Column '{}' not found in any table", ident.value))

@@ -25,7 +25,8 @@ impl Session {
             return Ok(StatementResult::Done);
         }
         let reader = DefinitionReader { config: &self.config, text };
-        let changed = changed_table(&identifier, table.clone(), reader, &alter.change)?;
+        let changed = changed_table(&identifier, table.clone(), reader, &alter.change);
+        let changed = changed.map_err(|error| error.at(alter.name.span))?;
         self.catalogs.alter_object(&identifier, CatalogObject::Table(changed)).await?;
         Ok(StatementResult::Done)
     }
