@@ -59,12 +59,6 @@ const EXCEPTIONS: &[Exception] = &[
         because: "Catalog types",
     },
     Exception {
-        file: "catalogs",
-        block: 29,
-        ours: &["[ERROR] Could not execute SQL statement. Reason:\njava.lang.UnsupportedOperationException: catalog 'x' cannot be created: type 'jdbc' is not supported yet"],
-        because: "Catalog types",
-    },
-    Exception {
         file: "script_result_mode",
         block: 0,
         ours: &[

@@ -126,7 +126,10 @@ impl<'a> Binder<'a> {
 
     /// Makes the error of something that is not executed yet.
     fn unsupported(&self, node: &impl Spanned, what: &str) -> Error {
-        Error::unsupported(format!("{what} is not supported yet")).class(FlinkClass::TABLE).at(self.span(node))
+        Error::unsupported(format!("{what} is not supported yet"))
+            .class(FlinkClass::TABLE)
+            .at(self.span(node))
+            .hint("The README lists what is supported.")
     }
 }
 

@@ -69,7 +69,7 @@ impl Binder<'_> {
             (ast::SetOperator::Intersect, true) => return Err(self.unsupported(body, "INTERSECT ALL")),
             (ast::SetOperator::Except, false) => "EXCEPT",
             (ast::SetOperator::Except, true) => return Err(self.unsupported(body, "EXCEPT ALL")),
-            (ast::SetOperator::Minus, _) => return Err(self.unsupported(body, "MINUS").hint("Write EXCEPT.")),
+            (ast::SetOperator::Minus, _) => return Err(self.invalid(body, "MINUS is not Flink SQL").hint("Write EXCEPT.")),
         };
         let (plans, columns) = self.aligned(body, name, inputs)?;
         let plan = match wanted {
