@@ -25,7 +25,12 @@ fn session() -> Session {
     let defaults = [("execution.runtime-mode", "batch"), ("table.local-time-zone", "Europe/Berlin")];
     let defaults: BTreeMap<String, String> =
         defaults.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Session::new(SessionSettings { defaults, output: Arc::new(NoOutput), session_id: "expressions".to_owned() }).unwrap()
+    Session::new(SessionSettings {
+        defaults,
+        output: Arc::new(NoOutput),
+        session_id: "expressions".to_owned(),
+    })
+    .unwrap()
 }
 
 /// Runs a query and returns its cells as the client prints them.
@@ -41,7 +46,10 @@ async fn answer(session: &mut Session, sql: &str) -> Result<Vec<Vec<String>>> {
     for batch in batches {
         for row in 0..batch.row_count() {
             let cells = columns.iter().zip(batch.rows().columns()).map(|(column, array)| {
-                format_cell(&column.data_type, array, row, zone).unwrap_or_else(|| "<NULL>".to_owned()).trim().to_owned()
+                format_cell(&column.data_type, array, row, zone)
+                    .unwrap_or_else(|| "<NULL>".to_owned())
+                    .trim()
+                    .to_owned()
             });
             rows.push(cells.collect());
         }
@@ -51,7 +59,10 @@ async fn answer(session: &mut Session, sql: &str) -> Result<Vec<Vec<String>>> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn expressions_have_flinks_values() {
-    let text = fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/flink/expressions.jsonl")).unwrap();
+    let text = fs::read_to_string(
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/flink/expressions.jsonl"),
+    )
+    .unwrap();
     let mut session = session();
     let mut wrong = Vec::new();
     let mut cells = 0;
@@ -63,14 +74,28 @@ async fn expressions_have_flinks_values() {
         let ours = answer(&mut session, sql).await;
         match (&case["error"], ours) {
             (Value::String(_), Err(_)) => {}
-            (Value::String(error), Ok(rows)) => wrong.push(format!("{sql}\n   Flink refuses: {}\n   ours: {rows:?}", error.lines().next().unwrap())),
-            (_, Err(error)) => { missing += 1; wrong.push(format!("ERR {sql}\n   {error}")); }
+            (Value::String(error), Ok(rows)) => wrong.push(format!(
+                "{sql}\n   Flink refuses: {}\n   ours: {rows:?}",
+                error.lines().next().unwrap()
+            )),
+            (_, Err(error)) => {
+                missing += 1;
+                wrong.push(format!("ERR {sql}\n   {error}"));
+            }
             (_, Ok(rows)) => {
                 let expected: Vec<Vec<String>> = serde_json::from_value(case["rows"].clone()).unwrap();
                 cells += expected.iter().map(Vec::len).sum::<usize>();
                 if expected != rows {
-                    for (e, o) in expected.iter().zip(&rows) { for (i,(e,o)) in e.iter().zip(o).enumerate() { if e != o { wrong.push(format!("{} : flink {e} ours {o}   IN {sql}", i)); } } }
-                    if expected.len() != rows.len() { wrong.push(format!("{sql}: rows {expected:?} {rows:?}")); }
+                    for (e, o) in expected.iter().zip(&rows) {
+                        for (i, (e, o)) in e.iter().zip(o).enumerate() {
+                            if e != o {
+                                wrong.push(format!("{} : flink {e} ours {o}   IN {sql}", i));
+                            }
+                        }
+                    }
+                    if expected.len() != rows.len() {
+                        wrong.push(format!("{sql}: rows {expected:?} {rows:?}"));
+                    }
                 }
             }
         }
