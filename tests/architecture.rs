@@ -22,7 +22,19 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("runtime", &["error", "schema", "changelog", "options", "connector", "plan"]),
     (
         "session",
-        &["error", "schema", "changelog", "options", "sql", "catalog", "format", "function", "connector", "plan", "runtime"],
+        &[
+            "error",
+            "schema",
+            "changelog",
+            "options",
+            "sql",
+            "catalog",
+            "format",
+            "function",
+            "connector",
+            "plan",
+            "runtime",
+        ],
     ),
     ("shell", &["error", "schema", "changelog", "options", "sql", "session"]),
 ];
@@ -65,7 +77,9 @@ fn layers_used(code: &str) -> BTreeSet<String> {
         let rest = &code[at + "crate::".len()..];
         if let Some(group) = rest.strip_prefix('{') {
             let group = group.split('}').next().unwrap_or_default();
-            used.extend(group.split(',').filter_map(|part| part.trim().split("::").next()).map(str::to_owned));
+            used.extend(
+                group.split(',').filter_map(|part| part.trim().split("::").next()).map(str::to_owned),
+            );
         } else {
             used.insert(rest.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect());
         }
@@ -152,12 +166,18 @@ fn no_test_file_is_forgotten() {
         let stem = inside.file_stem().unwrap().to_string_lossy().into_owned();
         let folder = inside.parent().unwrap();
         let (declaring, name) = if stem == "mod" {
-            (folder.parent().unwrap().to_path_buf(), folder.file_name().unwrap().to_string_lossy().into_owned())
+            (
+                folder.parent().unwrap().to_path_buf(),
+                folder.file_name().unwrap().to_string_lossy().into_owned(),
+            )
         } else {
             (folder.to_path_buf(), stem)
         };
-        let declaring =
-            if declaring.as_os_str().is_empty() { PathBuf::from("main.rs") } else { declaring.join("mod.rs") };
+        let declaring = if declaring.as_os_str().is_empty() {
+            PathBuf::from("main.rs")
+        } else {
+            declaring.join("mod.rs")
+        };
         let text = fs::read_to_string(root().join("tests").join(&declaring)).unwrap_or_default();
         if !text.lines().any(|line| line.trim().ends_with(&format!("mod {name};"))) {
             wrong.push(format!("{}: not declared in {}", inside.display(), declaring.display()));

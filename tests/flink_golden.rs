@@ -27,14 +27,19 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         file: "splitting",
         block: 3,
-        ours: &["+-----+\n|   x |\n+-----+\n| a;b |\n+-----+\n1 row in set", "+------+\n|    y |\n+------+\n| it's |\n+------+\n1 row in set"],
+        ours: &[
+            "+-----+\n|   x |\n+-----+\n| a;b |\n+-----+\n1 row in set",
+            "+------+\n|    y |\n+------+\n| it's |\n+------+\n1 row in set",
+        ],
         because: "Several statements on one line",
     },
     Exception { file: "splitting", block: 6, ours: &[], because: "`;;` is nothing" },
     Exception {
         file: "splitting",
         block: 13,
-        ours: &["+-------------------------+\n| no_semicolon_at_the_end |\n+-------------------------+\n|                       6 |\n+-------------------------+\n1 row in set"],
+        ours: &[
+            "+-------------------------+\n| no_semicolon_at_the_end |\n+-------------------------+\n|                       6 |\n+-------------------------+\n1 row in set",
+        ],
         because: "A last statement without `;`",
     },
     Exception { file: "jars", block: 1, ours: &[DONE], because: "`ADD JAR`" },
@@ -43,13 +48,17 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         file: "jars",
         block: 4,
-        ours: &["+-------------------+\n|              jars |\n+-------------------+\n| hdfs://nope/a.jar |\n+-------------------+\n1 row in set"],
+        ours: &[
+            "+-------------------+\n|              jars |\n+-------------------+\n| hdfs://nope/a.jar |\n+-------------------+\n1 row in set",
+        ],
         because: "`ADD JAR`",
     },
     Exception {
         file: "catalogs",
         block: 13,
-        ours: &["+-----------+------------+\n| info name | info value |\n+-----------+------------+\n|      name |         d1 |\n|   catalog |          c |\n|   comment |      first |\n|  option:k |          v |\n+-----------+------------+\n4 rows in set"],
+        ours: &[
+            "+-----------+------------+\n| info name | info value |\n+-----------+------------+\n|      name |         d1 |\n|   catalog |          c |\n|   comment |      first |\n|  option:k |          v |\n+-----------+------------+\n4 rows in set",
+        ],
         because: "`DESCRIBE DATABASE`",
     },
     Exception {
@@ -113,7 +122,10 @@ fn compared(block: &str, file: &str) -> String {
         return commands.collect::<Vec<_>>().join("\n");
     }
     // Our notes and warnings stand beside Flink's answer.
-    lines.filter(|line| !line.starts_with("[WARNING]") && !line.starts_with("note:")).collect::<Vec<_>>().join("\n")
+    lines
+        .filter(|line| !line.starts_with("[WARNING]") && !line.starts_with("note:"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 /// Takes the echoed statement off the front of a block.
@@ -131,7 +143,11 @@ fn our_blocks(transcript: &str, script: &str) -> Vec<String> {
         prompts.zip(piece.text.lines()).map(|(prompt, line)| format!("{prompt}{line}")).collect()
     };
     let echoes: Vec<Vec<String>> = lakehead::sql::split(script).iter().map(echo).collect();
-    blocks(transcript, "Lakehead SQL> ").iter().zip(&echoes).map(|(block, echo)| without_echo(block, echo)).collect()
+    blocks(transcript, "Lakehead SQL> ")
+        .iter()
+        .zip(&echoes)
+        .map(|(block, echo)| without_echo(block, echo))
+        .collect()
 }
 
 fn check(name: &str) -> Result<(), String> {
@@ -157,7 +173,8 @@ fn check(name: &str) -> Result<(), String> {
         }
     }
     // What Flink dropped at the end has no block of its own.
-    let beyond = EXCEPTIONS.iter().filter(|exception| exception.file == name && exception.block >= block_count);
+    let beyond =
+        EXCEPTIONS.iter().filter(|exception| exception.file == name && exception.block >= block_count);
     wanted.extend(beyond.flat_map(|exception| exception.ours).map(|ours| (*ours).to_owned()));
     for (at, (wanted, ours)) in wanted.iter().zip(&ours).enumerate() {
         let (wanted, ours) = (compared(wanted, name), compared(ours, name));
@@ -166,7 +183,12 @@ fn check(name: &str) -> Result<(), String> {
         }
     }
     if wanted.len() != ours.len() {
-        return Err(format!("{name}: {} blocks expected, {} printed\n{}", wanted.len(), ours.len(), output.stdout));
+        return Err(format!(
+            "{name}: {} blocks expected, {} printed\n{}",
+            wanted.len(),
+            ours.len(),
+            output.stdout
+        ));
     }
     Ok(())
 }

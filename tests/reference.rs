@@ -13,7 +13,8 @@ use lakehead::session::{OutputPort, OutputStream, Session, SessionSettings, Stat
 /// Returns the README with a section between its markers replaced.
 fn with_section(readme: &str, name: &str, text: &str) -> String {
     let (start, end) = (format!("<!-- generated: {name} -->\n"), "<!-- end -->");
-    let from = readme.find(&start).unwrap_or_else(|| panic!("the README has no section {name}")) + start.len();
+    let from =
+        readme.find(&start).unwrap_or_else(|| panic!("the README has no section {name}")) + start.len();
     let to = from + readme[from..].find(end).expect("the section has an end");
     format!("{}{text}{}", &readme[..from], &readme[to..])
 }
@@ -56,7 +57,8 @@ async fn statements_do_what_the_table_says() {
         };
         let mut session = Session::new(settings).unwrap();
         for (at, text) in family.examples.iter().enumerate() {
-            let statement = lakehead::sql::parse_statement(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+            let statement =
+                lakehead::sql::parse_statement(text).unwrap_or_else(|error| panic!("{text}: {error}"));
             let result = session.execute(&statement, text).await;
             let is_last = at + 1 == family.examples.len();
             match family.support {
@@ -69,7 +71,11 @@ async fn statements_do_what_the_table_says() {
                     let result = result.unwrap_or_else(|error| panic!("{text}: {error}"));
                     if let StatementResult::Query(query) = result {
                         use futures::TryStreamExt;
-                        query.stream.try_collect::<Vec<_>>().await.unwrap_or_else(|error| panic!("{text}: {error}"));
+                        query
+                            .stream
+                            .try_collect::<Vec<_>>()
+                            .await
+                            .unwrap_or_else(|error| panic!("{text}: {error}"));
                     }
                 }
             }

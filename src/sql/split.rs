@@ -427,7 +427,7 @@ impl Splitter {
             }
             match &mut self.state {
                 State::String { start } | State::Identifier { start } | State::BlockComment { start } => {
-                    *start -= keep
+                    *start -= keep;
                 }
                 State::Default | State::LineComment => {}
             }

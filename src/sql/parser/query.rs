@@ -51,7 +51,7 @@ impl Parser<'_> {
         }
         match bracketed_query(first) {
             Ok(query) => Ok(Ok(self.continued_query(query)?)),
-            Err(other) => Ok(Err(other)),
+            Err(other) => Ok(Err(*other)),
         }
     }
 
@@ -254,14 +254,14 @@ fn plain_query(body: SetExpr) -> ast::Query {
 }
 
 /// Returns the query that an expression is, in one or more brackets, or the expression.
-fn bracketed_query(expr: Expr) -> std::result::Result<Box<ast::Query>, Expr> {
+fn bracketed_query(expr: Expr) -> std::result::Result<Box<ast::Query>, Box<Expr>> {
     match expr {
         Expr::Subquery(query) => Ok(query),
         Expr::Nested(inner) => match bracketed_query(*inner) {
             Ok(query) => Ok(Box::new(plain_query(SetExpr::Query(query)))),
-            Err(inner) => Err(Expr::Nested(Box::new(inner))),
+            Err(inner) => Err(Box::new(Expr::Nested(inner))),
         },
-        other => Err(other),
+        other => Err(Box::new(other)),
     }
 }
 

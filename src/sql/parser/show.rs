@@ -46,20 +46,20 @@ impl Parser<'_> {
                     if self.accept_any(&["FROM", "IN"]).is_some() { Some(self.name()?) } else { None };
                 ShowWhat::Databases { catalog }
             }
-            "TABLES" => ShowWhat::Tables { database: self.from_database()? },
-            "VIEWS" => ShowWhat::Views { database: self.from_database()? },
+            "TABLES" => ShowWhat::Tables { database: self.containing_database()? },
+            "VIEWS" => ShowWhat::Views { database: self.containing_database()? },
             "MATERIALIZED" => {
                 self.expect("TABLES")?;
-                ShowWhat::MaterializedTables { database: self.from_database()? }
+                ShowWhat::MaterializedTables { database: self.containing_database()? }
             }
-            "FUNCTIONS" => ShowWhat::Functions { user_only: false, database: self.from_database()? },
+            "FUNCTIONS" => ShowWhat::Functions { user_only: false, database: self.containing_database()? },
             "USER" => {
                 self.expect("FUNCTIONS")?;
-                ShowWhat::Functions { user_only: true, database: self.from_database()? }
+                ShowWhat::Functions { user_only: true, database: self.containing_database()? }
             }
-            "PROCEDURES" => ShowWhat::Procedures { database: self.from_database()? },
-            "MODELS" => ShowWhat::Models { database: self.from_database()? },
-            "CONNECTIONS" => ShowWhat::Connections { database: self.from_database()? },
+            "PROCEDURES" => ShowWhat::Procedures { database: self.containing_database()? },
+            "MODELS" => ShowWhat::Models { database: self.containing_database()? },
+            "CONNECTIONS" => ShowWhat::Connections { database: self.containing_database()? },
             "MODULES" => ShowWhat::Modules { full: false },
             "FULL" => {
                 self.expect("MODULES")?;
@@ -101,7 +101,7 @@ impl Parser<'_> {
     }
 
     /// Takes `{FROM | IN} [catalog.]database` if it is next.
-    fn from_database(&mut self) -> Result<Option<ObjectName>> {
+    fn containing_database(&mut self) -> Result<Option<ObjectName>> {
         if self.accept_any(&["FROM", "IN"]).is_some() { Ok(Some(self.object_name()?)) } else { Ok(None) }
     }
 

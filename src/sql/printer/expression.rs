@@ -46,22 +46,6 @@ impl Printer<'_> {
                 self.push("ALL ");
                 self.bracketed(right);
             }
-            Expr::IsNull(_) => self.push(" IS NULL"),
-            Expr::IsNotNull(_) => self.push(" IS NOT NULL"),
-            Expr::IsTrue(_) => self.push(" IS TRUE"),
-            Expr::IsNotTrue(_) => self.push(" IS NOT TRUE"),
-            Expr::IsFalse(_) => self.push(" IS FALSE"),
-            Expr::IsNotFalse(_) => self.push(" IS NOT FALSE"),
-            Expr::IsUnknown(_) => self.push(" IS UNKNOWN"),
-            Expr::IsNotUnknown(_) => self.push(" IS NOT UNKNOWN"),
-            Expr::IsDistinctFrom(_, right) => {
-                self.push(" IS DISTINCT FROM ");
-                self.expr(right);
-            }
-            Expr::IsNotDistinctFrom(_, right) => {
-                self.push(" IS NOT DISTINCT FROM ");
-                self.expr(right);
-            }
             Expr::InList { list, negated, .. } => {
                 self.push(if *negated { " NOT IN (" } else { " IN (" });
                 self.list(list, ", ", Self::expr);
@@ -85,7 +69,7 @@ impl Printer<'_> {
                 self.expr(high);
             }
             Expr::Like { negated, pattern, escape_char, .. } => {
-                self.like("LIKE", *negated, pattern, escape_char.as_ref())
+                self.like("LIKE", *negated, pattern, escape_char.as_ref());
             }
             Expr::ILike { negated, pattern, escape_char, .. } => {
                 self.like("ILIKE", *negated, pattern, escape_char.as_ref());
@@ -98,6 +82,29 @@ impl Printer<'_> {
                 for access in access_chain {
                     self.access(access);
                 }
+            }
+            other => self.is_form(other),
+        }
+    }
+
+    /// Appends `IS …` behind its operand.
+    fn is_form(&mut self, expr: &Expr) {
+        match expr {
+            Expr::IsNull(_) => self.push(" IS NULL"),
+            Expr::IsNotNull(_) => self.push(" IS NOT NULL"),
+            Expr::IsTrue(_) => self.push(" IS TRUE"),
+            Expr::IsNotTrue(_) => self.push(" IS NOT TRUE"),
+            Expr::IsFalse(_) => self.push(" IS FALSE"),
+            Expr::IsNotFalse(_) => self.push(" IS NOT FALSE"),
+            Expr::IsUnknown(_) => self.push(" IS UNKNOWN"),
+            Expr::IsNotUnknown(_) => self.push(" IS NOT UNKNOWN"),
+            Expr::IsDistinctFrom(_, right) => {
+                self.push(" IS DISTINCT FROM ");
+                self.expr(right);
+            }
+            Expr::IsNotDistinctFrom(_, right) => {
+                self.push(" IS NOT DISTINCT FROM ");
+                self.expr(right);
             }
             Expr::Function(function) => {
                 if let Some((_, kind, negated)) = is_json(function) {
@@ -211,33 +218,34 @@ impl Printer<'_> {
             Expr::GroupingSets(sets) => self.grouping("GROUPING SETS ", sets),
             Expr::Cube(sets) => self.grouping("CUBE ", sets),
             Expr::Rollup(sets) => self.grouping("ROLLUP ", sets),
-            Expr::Prefixed { prefix, value } => match relation_argument(expr) {
-                Some(argument) => {
-                    match argument.relation {
-                        Relation::Table(name) => self.relation("TABLE ", name),
-                        Relation::Model(name) => self.relation("MODEL ", name),
-                        Relation::Query(query) => {
-                            self.push("TABLE (");
-                            self.query(query);
-                            self.push(")");
-                        }
-                    }
-                    if !argument.partition_by.is_empty() {
-                        self.push(" PARTITION BY ");
-                        self.brackets(argument.partition_by, Self::expr);
-                    }
-                    if !argument.order_by.is_empty() {
-                        self.push(" ORDER BY ");
-                        self.brackets(argument.order_by, Self::order_item);
-                    }
-                }
-                None => {
-                    self.push(&prefix.value);
-                    self.push(" ");
-                    self.expr(value);
-                }
-            },
+            Expr::Prefixed { prefix, value } => self.prefixed(expr, prefix, value),
             other => self.call_with_words(other),
+        }
+    }
+
+    /// Appends a table, query or model that is an argument, or another word in front of a value.
+    fn prefixed(&mut self, expr: &Expr, prefix: &ast::Ident, value: &Expr) {
+        let Some(argument) = relation_argument(expr) else {
+            self.push(&prefix.value);
+            self.push(" ");
+            return self.expr(value);
+        };
+        match argument.relation {
+            Relation::Table(name) => self.relation("TABLE ", name),
+            Relation::Model(name) => self.relation("MODEL ", name),
+            Relation::Query(query) => {
+                self.push("TABLE (");
+                self.query(query);
+                self.push(")");
+            }
+        }
+        if !argument.partition_by.is_empty() {
+            self.push(" PARTITION BY ");
+            self.brackets(argument.partition_by, Self::expr);
+        }
+        if !argument.order_by.is_empty() {
+            self.push(" ORDER BY ");
+            self.brackets(argument.order_by, Self::order_item);
         }
     }
 
@@ -481,13 +489,13 @@ impl Printer<'_> {
                     self.list(items, ", ", Self::order_item);
                 }
                 FunctionArgumentClause::IgnoreOrRespectNulls(treatment) => {
-                    self.push(null_treatment(*treatment))
+                    self.push(null_treatment(*treatment));
                 }
                 FunctionArgumentClause::JsonNullClause(JsonNullClause::NullOnNull) => {
-                    self.push("NULL ON NULL")
+                    self.push("NULL ON NULL");
                 }
                 FunctionArgumentClause::JsonNullClause(JsonNullClause::AbsentOnNull) => {
-                    self.push("ABSENT ON NULL")
+                    self.push("ABSENT ON NULL");
                 }
                 FunctionArgumentClause::JsonReturningClause(returning) => {
                     self.push("RETURNING ");

@@ -83,6 +83,13 @@ impl<'a> Printer<'a> {
                 self.push("USE ");
                 self.list(&name.parts, ".", |printer, part| printer.push(&super::back_tick(part)));
             }
+            _ => self.view_or_function(statement),
+        }
+    }
+
+    /// Appends statements that make or change a view, a function or a module, or call a procedure.
+    fn view_or_function(&mut self, statement: &'a Statement) {
+        match statement {
             Statement::CreateView(view) => {
                 self.push("CREATE ");
                 self.push_if(view.temporary, "TEMPORARY ");

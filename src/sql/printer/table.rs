@@ -204,7 +204,7 @@ impl<'a> Printer<'a> {
         match change {
             TableChange::DropColumns(columns) => {
                 self.push("DROP ");
-                self.brackets(columns, |printer, column| printer.object(column));
+                self.brackets(columns, Self::object);
             }
             TableChange::DropPrimaryKey => self.push("DROP PRIMARY KEY"),
             TableChange::DropConstraint(name) => {
