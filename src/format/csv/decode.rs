@@ -210,10 +210,25 @@ impl CsvDecoder {
                 (self.field_place(&place, column), Error::data(message).class(class))
             }
         };
+        let header = if self.is_header(&data[start..end]) {
+            " A line with the names of columns has to go."
+        } else {
+            ""
+        };
         Error::data(format!("Failed to deserialize CSV row '{record}{dots}'."))
             .class(FlinkClass::IO)
-            .hint(format!("{place}: {}", cause.message()))
+            .hint(format!("{place}: {}{header}", cause.message()))
             .caused_by(cause)
+    }
+
+    /// Returns whether a record looks like the names of the columns, which no option skips.
+    fn is_header(&self, record: &[u8]) -> bool {
+        let quote = self.settings.dialect.quote.unwrap_or(b'"');
+        let names = record.split(|byte| *byte == self.settings.delimiter);
+        let names = names.map(|name| unquoted(name.trim_ascii(), quote));
+        names
+            .zip(&self.settings.columns)
+            .all(|(name, column)| name.eq_ignore_ascii_case(column.name.as_bytes()))
     }
 
     fn field_place(&self, place: &str, column: usize) -> String {
@@ -244,6 +259,13 @@ impl RecordDecoder for CsvDecoder {
                 Err(error)
             }
         }
+    }
+}
+
+fn unquoted(text: &[u8], quote: u8) -> &[u8] {
+    match text {
+        [first, inner @ .., last] if *first == quote && *last == quote => inner,
+        _ => text,
     }
 }
 
@@ -460,6 +482,8 @@ mod tests {
         assert_eq!(error.message(), "Failed to deserialize CSV row 'x,y,3'.");
         let hint = "data.csv, line 13, column 1 ('id' INT): For input string: \"x\"";
         assert_eq!(error.hint_text(), Some(hint));
+        let header = decode("Id,\"name\",price\n1,a,2\n", &[]).unwrap_err();
+        assert!(header.hint_text().unwrap().ends_with("A line with the names of columns has to go."));
     }
 
     #[test]
