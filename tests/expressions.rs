@@ -25,7 +25,12 @@ fn session() -> Session {
     let defaults = [("execution.runtime-mode", "batch"), ("table.local-time-zone", "Europe/Berlin")];
     let defaults: BTreeMap<String, String> =
         defaults.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
-    Session::new(SessionSettings { defaults, output: Arc::new(NoOutput), session_id: "expressions".to_owned() }).unwrap()
+    Session::new(SessionSettings {
+        defaults,
+        output: Arc::new(NoOutput),
+        session_id: "expressions".to_owned(),
+    })
+    .unwrap()
 }
 
 /// Runs a query and returns its cells as the client prints them.
@@ -41,7 +46,10 @@ async fn answer(session: &mut Session, sql: &str) -> Result<Vec<Vec<String>>> {
     for batch in batches {
         for row in 0..batch.row_count() {
             let cells = columns.iter().zip(batch.rows().columns()).map(|(column, array)| {
-                format_cell(&column.data_type, array, row, zone).unwrap_or_else(|| "<NULL>".to_owned()).trim().to_owned()
+                format_cell(&column.data_type, array, row, zone)
+                    .unwrap_or_else(|| "<NULL>".to_owned())
+                    .trim()
+                    .to_owned()
             });
             rows.push(cells.collect());
         }
@@ -91,7 +99,9 @@ async fn expressions_and_queries_have_flinks_values() {
         match (case["error"].as_str(), answer(&mut session, sql).await) {
             (Some(_), Err(_)) => {}
             (Some(_), Ok(_)) | (None, Err(_)) if is_other => other_outcomes += 1,
-            (Some(error), Ok(rows)) => wrong.push(format!("{sql}\n  Flink refuses: {error}\n  ours: {rows:?}")),
+            (Some(error), Ok(rows)) => {
+                wrong.push(format!("{sql}\n  Flink refuses: {error}\n  ours: {rows:?}"))
+            }
             (None, Err(error)) => wrong.push(format!("{sql}\n  {error}")),
             (None, Ok(rows)) => {
                 let expected: Vec<Vec<String>> = serde_json::from_value(case["rows"].clone()).unwrap();
@@ -113,7 +123,8 @@ fn compare(sql: &str, expected: &[Vec<String>], ours: &[Vec<String>], wrong: &mu
     let mut equal = 0;
     for (expected, ours) in expected.iter().zip(ours) {
         for (column, (expected, ours)) in expected.iter().zip(ours).enumerate() {
-            let is_other = OTHER_CELLS.iter().any(|(piece, other, _)| sql.contains(piece) && *other == column);
+            let is_other =
+                OTHER_CELLS.iter().any(|(piece, other, _)| sql.contains(piece) && *other == column);
             if expected == ours {
                 equal += 1;
             } else if !is_other {

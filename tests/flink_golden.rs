@@ -64,7 +64,9 @@ const EXCEPTIONS: &[Exception] = &[
     Exception {
         file: "catalogs",
         block: 28,
-        ours: &["[ERROR] Could not execute SQL statement. Reason:\njava.lang.UnsupportedOperationException: catalog 'x' cannot be created: type 'iceberg' is not supported yet"],
+        ours: &[
+            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.UnsupportedOperationException: catalog 'x' cannot be created: type 'iceberg' is not supported yet",
+        ],
         because: "Catalog types",
     },
     Exception {

@@ -18,7 +18,12 @@ pub struct TableOptions {
 impl TableOptions {
     /// Creates the options of the connector or format named `identifier`; references such as `${env:X}` must be resolved.
     pub fn new(identifier: impl Into<String>, entries: BTreeMap<String, String>) -> TableOptions {
-        TableOptions { identifier: identifier.into(), entries, read: RefCell::default(), supported: RefCell::default() }
+        TableOptions {
+            identifier: identifier.into(),
+            entries,
+            read: RefCell::default(),
+            supported: RefCell::default(),
+        }
     }
 
     /// Returns the value of an option, or its default.
@@ -52,7 +57,8 @@ impl TableOptions {
 
     /// Returns all entries whose key starts with `prefix`, the prefix cut off, and marks them as read.
     pub fn with_prefix(&self, prefix: &str) -> BTreeMap<String, String> {
-        let matching = self.entries.iter().filter_map(|(key, value)| Some((key, key.strip_prefix(prefix)?, value)));
+        let matching =
+            self.entries.iter().filter_map(|(key, value)| Some((key, key.strip_prefix(prefix)?, value)));
         matching
             .map(|(key, rest, value)| {
                 self.read.borrow_mut().insert(key.clone());
@@ -86,8 +92,11 @@ impl TableOptions {
         let has = |option: &&&'static dyn OptionDef| {
             std::iter::once(&option.key()).chain(option.old_keys()).any(|key| self.entries.contains_key(*key))
         };
-        let missing: Vec<&str> =
-            options.iter().filter(|option| option.is_required() && !has(option)).map(|option| option.key()).collect();
+        let missing: Vec<&str> = options
+            .iter()
+            .filter(|option| option.is_required() && !has(option))
+            .map(|option| option.key())
+            .collect();
         if missing.is_empty() { Ok(()) } else { Err(missing_options(&missing)) }
     }
 
@@ -97,7 +106,8 @@ impl TableOptions {
     /// Names each entry that nobody read, all that are supported, and the nearest spelling.
     pub fn reject_unknown(&self) -> Result<()> {
         let read = self.read.borrow();
-        let unknown: Vec<&str> = self.entries.keys().filter(|key| !read.contains(*key)).map(String::as_str).collect();
+        let unknown: Vec<&str> =
+            self.entries.keys().filter(|key| !read.contains(*key)).map(String::as_str).collect();
         let Some(first) = unknown.first() else { return Ok(()) };
         let supported = self.supported.borrow();
         let supported: Vec<&str> = supported.iter().map(String::as_str).collect();
@@ -116,7 +126,10 @@ impl TableOptions {
 
 /// Builds Flink's error for options that must be given.
 fn missing_options(keys: &[&str]) -> Error {
-    Error::validation(format!("One or more required options are missing.\n\nMissing required options are:\n\n{}", keys.join("\n")))
+    Error::validation(format!(
+        "One or more required options are missing.\n\nMissing required options are:\n\n{}",
+        keys.join("\n")
+    ))
 }
 
 /// Returns the candidate with the smallest edit distance, if it is near enough to be what was meant.
@@ -161,7 +174,9 @@ pub fn resolve_references(key: &str, value: &str) -> Result<String> {
             continue;
         };
         let Some(end) = body.find('}') else {
-            return Err(Error::validation(format!("the value of option '{key}' has '${{{kind}:' without a closing '}}'")));
+            return Err(Error::validation(format!(
+                "the value of option '{key}' has '${{{kind}:' without a closing '}}'"
+            )));
         };
         let name = &body[kind.len() + 1..end];
         resolved.push_str(&if kind == "env" { read_variable(key, name)? } else { read_file(key, name)? });
@@ -175,15 +190,22 @@ pub fn resolve_references(key: &str, value: &str) -> Result<String> {
 fn read_variable(key: &str, name: &str) -> Result<String> {
     std::env::var(name).map_err(|_| {
         Error::validation(format!("environment variable '{name}' is not set; option '{key}' refers to it"))
-            .hint(format!("Set it before starting lakehead, or write the value instead of '${{env:{name}}}'."))
+            .hint(format!(
+                "Set it before starting lakehead, or write the value instead of '${{env:{name}}}'."
+            ))
     })
 }
 
 /// Reads a file for an option.
 fn read_file(key: &str, path: &str) -> Result<String> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Error::validation(format!("file '{path}' cannot be read; option '{key}' refers to it")).caused_by(error))?;
-    Ok(text.strip_suffix('\n').map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text)).to_owned())
+    let text = std::fs::read_to_string(path).map_err(|error| {
+        Error::validation(format!("file '{path}' cannot be read; option '{key}' refers to it"))
+            .caused_by(error)
+    })?;
+    Ok(text
+        .strip_suffix('\n')
+        .map_or(text.as_str(), |text| text.strip_suffix('\r').unwrap_or(text))
+        .to_owned())
 }
 
 #[cfg(test)]
@@ -194,14 +216,19 @@ mod tests {
     const HOST: ConfigOption<String> = ConfigOption::required("hostname", "Host.");
 
     fn options(entries: &[(&str, &str)]) -> TableOptions {
-        TableOptions::new("x", entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect())
+        TableOptions::new(
+            "x",
+            entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect(),
+        )
     }
 
     #[test]
     fn what_nobody_read_is_an_error_with_the_nearest_name() {
         let options = options(&[("hostnme", "a"), ("number-of-rows", "3")]);
         assert_eq!(options.get_optional(&ROWS).unwrap(), Some(3));
-        assert!(options.get(&HOST).unwrap_err().message().contains("Missing required options are:\n\nhostname"));
+        assert!(
+            options.get(&HOST).unwrap_err().message().contains("Missing required options are:\n\nhostname")
+        );
         let error = options.reject_unknown().unwrap_err();
         assert!(error.message().starts_with("Unsupported options found for 'x'."));
         assert_eq!(error.hint_text(), Some("Did you mean 'hostname'?"));
@@ -213,6 +240,9 @@ mod tests {
         assert!(resolve_references("k", "${env:LAKEHEAD_NO_SUCH_VARIABLE}").is_err());
         let file = tempfile::NamedTempFile::new().unwrap();
         std::fs::write(file.path(), "s3cret\n").unwrap();
-        assert_eq!(resolve_references("k", &format!("<${{file:{}}}>", file.path().display())).unwrap(), "<s3cret>");
+        assert_eq!(
+            resolve_references("k", &format!("<${{file:{}}}>", file.path().display())).unwrap(),
+            "<s3cret>"
+        );
     }
 }

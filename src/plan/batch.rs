@@ -38,7 +38,9 @@ impl BatchQuery {
     /// A table is unbounded, or DataFusion cannot plan it.
     pub(crate) async fn plan(plan: LogicalPlan) -> Result<BatchQuery> {
         let sources = source_tables(&plan)?;
-        if let Some(unbounded) = sources.iter().find(|table| table.source.boundedness() == Boundedness::Unbounded) {
+        if let Some(unbounded) =
+            sources.iter().find(|table| table.source.boundedness() == Boundedness::Unbounded)
+        {
             return Err(Error::validation(format!(
                 "Querying an unbounded table '{}' in batch mode is not allowed. The table source is unbounded.",
                 unbounded.name
@@ -90,7 +92,10 @@ fn reorders(plan: &LogicalPlan) -> Result<bool> {
     Ok(plan.exists(|node| {
         Ok(matches!(
             node,
-            LogicalPlan::Aggregate(_) | LogicalPlan::Join(_) | LogicalPlan::Sort(_) | LogicalPlan::Distinct(_)
+            LogicalPlan::Aggregate(_)
+                | LogicalPlan::Join(_)
+                | LogicalPlan::Sort(_)
+                | LogicalPlan::Distinct(_)
         ))
     })?)
 }

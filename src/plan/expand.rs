@@ -56,8 +56,21 @@ impl Expansion {
 
 /// Clauses that start a line.
 const LINE_STARTS: &[&str] = &[
-    "FROM", "WHERE", "GROUP", "HAVING", "ORDER", "UNION", "INTERSECT", "EXCEPT", "LIMIT", "INNER", "LEFT", "RIGHT", "FULL",
-    "CROSS", "JOIN",
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "ORDER",
+    "UNION",
+    "INTERSECT",
+    "EXCEPT",
+    "LIMIT",
+    "INNER",
+    "LEFT",
+    "RIGHT",
+    "FULL",
+    "CROSS",
+    "JOIN",
 ];
 
 /// Words behind which JOIN stays on the line.
@@ -81,10 +94,11 @@ fn separator(previous: &str, next: &str, depth: usize) -> &'static str {
 /// Returns whether a bracket behind the piece belongs to it.
 fn is_call(before: &str) -> bool {
     const APART: &[&str] = &[
-        "IN", "AS", "AND", "OR", "NOT", "EXISTS", "FROM", "WHERE", "ON", "VALUES", "SELECT", "BY", "UNION", "ALL", "JOIN", "THEN",
-        "ELSE", "WHEN", "OVER", "USING",
+        "IN", "AS", "AND", "OR", "NOT", "EXISTS", "FROM", "WHERE", "ON", "VALUES", "SELECT", "BY", "UNION",
+        "ALL", "JOIN", "THEN", "ELSE", "WHEN", "OVER", "USING",
     ];
-    before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '`' || c == ')' || c == ']') && !APART.contains(&before)
+    before.ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == '`' || c == ')' || c == ']')
+        && !APART.contains(&before)
 }
 
 /// Puts a name in back-ticks.

@@ -33,7 +33,11 @@ pub(crate) fn tree(explained: &ExplainedPlan<'_>, section: Section) -> String {
     match explained.sink {
         Some(sink) => {
             let name = if section == Section::Logical { "LogicalSink" } else { "Sink" };
-            let _ = writeln!(out, "{name}(table=[{sink}]{})", if suffix.is_empty() { String::new() } else { ", changelogMode=[NONE]".to_owned() });
+            let _ = writeln!(
+                out,
+                "{name}(table=[{sink}]{})",
+                if suffix.is_empty() { String::new() } else { ", changelogMode=[NONE]".to_owned() }
+            );
             node(&mut out, explained.plan, section, "+- ", "   ", &suffix);
         }
         None => node(&mut out, explained.plan, section, "", "", &suffix),
@@ -70,10 +74,15 @@ fn describe(plan: &LogicalPlan, section: Section) -> (&'static str, String) {
         }
         LogicalPlan::TableScan(scan) => {
             let table = source_table(scan);
-            let name = table.as_ref().map_or(scan.table_name.to_string(), |table| table.name.replace('.', ", "));
+            let name =
+                table.as_ref().map_or(scan.table_name.to_string(), |table| table.name.replace('.', ", "));
             let fields = visible(&scan.projected_schema.field_names().join(", "));
-            let fields: Vec<&str> = fields.split(", ").map(|field| field.rsplit('.').next().unwrap_or(field)).collect();
-            (pick("LogicalTableScan", "TableSourceScan"), format!("table=[[{name}]], fields=[{}]", fields.join(", ")))
+            let fields: Vec<&str> =
+                fields.split(", ").map(|field| field.rsplit('.').next().unwrap_or(field)).collect();
+            (
+                pick("LogicalTableScan", "TableSourceScan"),
+                format!("table=[[{name}]], fields=[{}]", fields.join(", ")),
+            )
         }
         LogicalPlan::Aggregate(aggregate) => {
             let groups = expressions(&aggregate.group_expr);
@@ -101,12 +110,23 @@ fn describe(plan: &LogicalPlan, section: Section) -> (&'static str, String) {
             (pick("LogicalSort", "Sort"), format!("orderBy=[{}]", keys.join(", ")))
         }
         LogicalPlan::Limit(limit) => {
-            let number = |expr: &Option<Box<Expr>>, none: &str| expr.as_ref().map_or(none.to_owned(), |expr| expr.to_string());
-            (pick("LogicalSort", "Limit"), format!("offset=[{}], fetch=[{}]", number(&limit.skip, "0"), number(&limit.fetch, "unlimited")))
+            let number = |expr: &Option<Box<Expr>>, none: &str| {
+                expr.as_ref().map_or(none.to_owned(), |expr| expr.to_string())
+            };
+            (
+                pick("LogicalSort", "Limit"),
+                format!(
+                    "offset=[{}], fetch=[{}]",
+                    number(&limit.skip, "0"),
+                    number(&limit.fetch, "unlimited")
+                ),
+            )
         }
         LogicalPlan::Union(_) => (pick("LogicalUnion", "Union"), "all=[true]".to_owned()),
         LogicalPlan::Distinct(_) => (pick("LogicalAggregate", "HashAggregate"), "distinct=[true]".to_owned()),
-        LogicalPlan::Values(values) => (pick("LogicalValues", "Values"), format!("tuples=[{} rows]", values.values.len())),
+        LogicalPlan::Values(values) => {
+            (pick("LogicalValues", "Values"), format!("tuples=[{} rows]", values.values.len()))
+        }
         LogicalPlan::EmptyRelation(empty) => {
             (pick("LogicalValues", "Values"), format!("tuples=[{} rows]", usize::from(empty.produce_one_row)))
         }
@@ -132,7 +152,8 @@ fn visible(text: &str) -> String {
             out.push('#');
         } else if behind[digits..].starts_with('.') {
             // A qualifier `orders#3.` names a scan; the column's own name is enough.
-            let word = out.rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).map_or(0, |at| at + 1);
+            let word =
+                out.rfind(|c: char| !(c.is_alphanumeric() || c == '_' || c == '$')).map_or(0, |at| at + 1);
             out.truncate(word);
             rest = &behind[digits + 1..];
             continue;

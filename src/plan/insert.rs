@@ -11,7 +11,7 @@ use crate::changelog::ChangelogMode;
 use crate::connector::{DynamicTableSink, FactoryContext};
 use crate::error::{Error, FlinkClass, Result, Span};
 use crate::function;
-use crate::options::{NotNullEnforcer, NOT_NULL_ENFORCER};
+use crate::options::{NOT_NULL_ENFORCER, NotNullEnforcer};
 use crate::schema::{Column, DataType};
 use crate::sql::Insert;
 
@@ -57,7 +57,9 @@ pub(super) fn bind_insert(
     }
     let accepted = sink.changelog_mode(ChangelogMode::INSERT_ONLY);
     if !ChangelogMode::INSERT_ONLY.is_subset_of(accepted) {
-        return Err(Error::validation(format!("Table sink '{}' does not take inserts", table.identifier)).at(place));
+        return Err(
+            Error::validation(format!("Table sink '{}' does not take inserts", table.identifier)).at(place)
+        );
     }
     let targets: Vec<Column> = table.table.schema.sink_columns().cloned().collect();
     let sources = source_positions(binder, insert, &targets, &query)?;
@@ -68,7 +70,11 @@ pub(super) fn bind_insert(
             ColumnSource::Query(at) => {
                 let column = &query.columns[*at];
                 if !function::is_implicit_cast(&column.data_type, &target.data_type) {
-                    let cause = format!("Incompatible types for sink column '{}' at position {}.", target.name, position + 1);
+                    let cause = format!(
+                        "Incompatible types for sink column '{}' at position {}.",
+                        target.name,
+                        position + 1
+                    );
                     return Err(mismatch(&table, &cause, &query, &targets, place));
                 }
                 (Expr::Column(column.column.clone()), column.data_type.clone())
@@ -99,14 +105,22 @@ enum ColumnSource {
 }
 
 /// Assigns the query's columns to the table's.
-fn source_positions(binder: &mut Binder<'_>, insert: &Insert, targets: &[Column], query: &BoundQuery) -> Result<Vec<ColumnSource>> {
+fn source_positions(
+    binder: &mut Binder<'_>,
+    insert: &Insert,
+    targets: &[Column],
+    query: &BoundQuery,
+) -> Result<Vec<ColumnSource>> {
     let place = insert.target.span;
     let unknown = |name: &str, span: Span| {
         Error::validation(format!("Unknown target column '{name}'")).class(FlinkClass::SQL_VALIDATOR).at(span)
     };
     let mut sources: Vec<Option<ColumnSource>> = targets.iter().map(|_| None).collect();
     for (name, expression) in &insert.partition {
-        let at = targets.iter().position(|target| target.name == name.value).ok_or_else(|| unknown(&name.value, name.span))?;
+        let at = targets
+            .iter()
+            .position(|target| target.name == name.value)
+            .ok_or_else(|| unknown(&name.value, name.span))?;
         let literal = binder.bind_constant(&expression.body)?;
         sources[at] = Some(ColumnSource::Constant(literal.expr, literal.data_type));
     }
@@ -114,7 +128,12 @@ fn source_positions(binder: &mut Binder<'_>, insert: &Insert, targets: &[Column]
         None => (0..targets.len()).filter(|at| sources[*at].is_none()).collect(),
         Some(columns) => columns
             .iter()
-            .map(|name| targets.iter().position(|target| target.name == name.value).ok_or_else(|| unknown(&name.value, name.span)))
+            .map(|name| {
+                targets
+                    .iter()
+                    .position(|target| target.name == name.value)
+                    .ok_or_else(|| unknown(&name.value, name.span))
+            })
             .collect::<Result<_>>()?,
     };
     if named.len() != query.columns.len() {
@@ -123,7 +142,9 @@ fn source_positions(binder: &mut Binder<'_>, insert: &Insert, targets: &[Column]
     for (source, at) in named.into_iter().enumerate() {
         if sources[at].is_some() {
             let name = &targets[at].name;
-            return Err(Error::validation(format!("Target column '{name}' is assigned more than once")).class(FlinkClass::SQL_VALIDATOR).at(place));
+            return Err(Error::validation(format!("Target column '{name}' is assigned more than once"))
+                .class(FlinkClass::SQL_VALIDATOR)
+                .at(place));
         }
         sources[at] = Some(ColumnSource::Query(source));
     }
@@ -154,8 +175,16 @@ fn mismatch(table: &BoundTable, cause: &str, query: &BoundQuery, targets: &[Colu
 /// Makes the text of a mismatch with both schemas.
 fn schema_error(name: &str, cause: &str, query: &BoundQuery, targets: &[Column], place: Span) -> Error {
     let list = |columns: Vec<String>| format!("[{}]", columns.join(", "));
-    let query = list(query.columns.iter().map(|column| format!("{}: {}", column.name, column.data_type.summary())).collect());
-    let sink = list(targets.iter().map(|column| format!("{}: {}", column.name, column.data_type.summary())).collect());
+    let query = list(
+        query
+            .columns
+            .iter()
+            .map(|column| format!("{}: {}", column.name, column.data_type.summary()))
+            .collect(),
+    );
+    let sink = list(
+        targets.iter().map(|column| format!("{}: {}", column.name, column.data_type.summary())).collect(),
+    );
     Error::validation(format!(
         "Column types of query result and sink for '{name}' do not match.\nCause: {cause}\n\nQuery schema: {query}\nSink schema:  {sink}"
     ))
@@ -163,12 +192,21 @@ fn schema_error(name: &str, cause: &str, query: &BoundQuery, targets: &[Column],
 }
 
 /// Casts a value to a sink column and guards NOT NULL.
-fn sink_expr(binder: &Binder<'_>, target: &Column, bound: (Expr, DataType), enforcer: NotNullEnforcer) -> Expr {
+fn sink_expr(
+    binder: &Binder<'_>,
+    target: &Column,
+    bound: (Expr, DataType),
+    enforcer: NotNullEnforcer,
+) -> Expr {
     let (expr, data_type) = bound;
     let expr = function::cast_expr(expr, &data_type, &target.data_type, false, binder.context());
     // A NOT NULL expression may still be NULL: a decimal that overflows is.
     let guarded = !target.data_type.nullable && enforcer == NotNullEnforcer::Error;
-    let expr = if guarded { function::not_null(expr, &target.data_type, &target.name, binder.context()) } else { expr };
+    let expr = if guarded {
+        function::not_null(expr, &target.data_type, &target.name, binder.context())
+    } else {
+        expr
+    };
     expr.alias(&target.name)
 }
 

@@ -32,8 +32,10 @@ fn refuse_updates(plan: &LogicalPlan) -> Result<()> {
     let holds_subquery = plan.expressions().iter().any(|expr| {
         use datafusion::common::tree_node::TreeNode;
         use datafusion::logical_expr::Expr;
-        expr.exists(|expr| Ok(matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_))))
-            .unwrap_or(false)
+        expr.exists(|expr| {
+            Ok(matches!(expr, Expr::Exists(_) | Expr::InSubquery(_) | Expr::ScalarSubquery(_)))
+        })
+        .unwrap_or(false)
     });
     match what.or(holds_subquery.then_some("a subquery in an expression")) {
         Some(what) => Err(not_supported(what)),
@@ -52,14 +54,17 @@ fn not_supported(what: &str) -> Error {
 fn node(plan: &LogicalPlan) -> Result<StreamNode> {
     match plan {
         LogicalPlan::TableScan(scan) => {
-            let table = source_table(scan).ok_or_else(|| Error::internal("a scan of something that is no source"))?;
+            let table =
+                source_table(scan).ok_or_else(|| Error::internal("a scan of something that is no source"))?;
             let all = || (0..scan.source.schema().fields().len()).collect();
             let columns = scan.projection.clone().unwrap_or_else(all);
             let source = StreamNode::Source { table: Box::new(table), columns };
             let condition = scan.filters.iter().cloned().reduce(datafusion::logical_expr::Expr::and);
             Ok(match condition {
                 None => source,
-                Some(condition) => calc(source, &scan.projected_schema, Some(condition), None, &scan.projected_schema),
+                Some(condition) => {
+                    calc(source, &scan.projected_schema, Some(condition), None, &scan.projected_schema)
+                }
             })
         }
         LogicalPlan::Projection(projection) => Ok(calc(
@@ -77,9 +82,9 @@ fn node(plan: &LogicalPlan) -> Result<StreamNode> {
             filter.input.schema(),
         )),
         LogicalPlan::SubqueryAlias(alias) => node(&alias.input),
-        LogicalPlan::Union(union) => {
-            Ok(StreamNode::Union { inputs: union.inputs.iter().map(|input| node(input)).collect::<Result<_>>()? })
-        }
+        LogicalPlan::Union(union) => Ok(StreamNode::Union {
+            inputs: union.inputs.iter().map(|input| node(input)).collect::<Result<_>>()?,
+        }),
         LogicalPlan::Values(values) => {
             Ok(StreamNode::Values { rows: values.values.clone(), schema: values.schema.clone() })
         }
@@ -88,7 +93,8 @@ fn node(plan: &LogicalPlan) -> Result<StreamNode> {
             schema: empty.schema.clone(),
         }),
         LogicalPlan::Limit(limit) => {
-            let (SkipType::Literal(skip), FetchType::Literal(fetch)) = (limit.get_skip_type()?, limit.get_fetch_type()?)
+            let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
+                (limit.get_skip_type()?, limit.get_fetch_type()?)
             else {
                 return Err(not_supported("a computed LIMIT"));
             };

@@ -144,7 +144,11 @@ impl<'a> Planner<'a> {
 
     /// Plans an INSERT.
     pub(crate) async fn insert(&self, insert: &sql::Insert) -> Result<PlannedInsert> {
-        let table = self.target(&insert.target).await?.with_hints(&insert.hints).map_err(|error| error.at(insert.target.span))?;
+        let table = self
+            .target(&insert.target)
+            .await?
+            .with_hints(&insert.hints)
+            .map_err(|error| error.at(insert.target.span))?;
         self.insert_into(insert, table).await
     }
 
@@ -187,7 +191,11 @@ impl<'a> Planner<'a> {
     }
 
     /// Makes a table of a definition that is in no catalog.
-    pub(crate) fn table(&self, identifier: crate::catalog::ObjectIdentifier, table: crate::catalog::CatalogTable) -> BoundTable {
+    pub(crate) fn table(
+        &self,
+        identifier: crate::catalog::ObjectIdentifier,
+        table: crate::catalog::CatalogTable,
+    ) -> BoundTable {
         BoundTable::new(identifier, table, Arc::clone(&self.config))
     }
 
@@ -255,7 +263,9 @@ impl Prepared {
         run: fn(&StreamNode) -> Result<BoxStream<'static, Result<ChangelogBatch>>>,
     ) -> Result<BoxStream<'static, Result<ChangelogBatch>>> {
         match self {
-            Prepared::Batch(query) => Ok(query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed()),
+            Prepared::Batch(query) => {
+                Ok(query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed())
+            }
             Prepared::Stream(graph) => run(&graph),
         }
     }
@@ -277,24 +287,35 @@ fn explain_plan(
     is_streaming: bool,
     details: &[sql::ExplainDetail],
 ) -> Result<String> {
-    let changelog_mode = details
-        .contains(&sql::ExplainDetail::ChangelogMode)
-        .then(|| ChangelogMode::INSERT_ONLY.to_string());
-    let optimised =
-        if is_streaming { optimise::optimise_streaming(plan.clone())? } else { optimise::optimise_batch(plan.clone())? };
+    let changelog_mode =
+        details.contains(&sql::ExplainDetail::ChangelogMode).then(|| ChangelogMode::INSERT_ONLY.to_string());
+    let optimised = if is_streaming {
+        optimise::optimise_streaming(plan.clone())?
+    } else {
+        optimise::optimise_batch(plan.clone())?
+    };
     let logical = explain::tree(&ExplainedPlan { plan, sink, changelog_mode: None }, Section::Logical);
-    let physical = explain::tree(&ExplainedPlan { plan: &optimised, sink, changelog_mode }, Section::Physical);
-    let execution = explain::tree(&ExplainedPlan { plan: &optimised, sink, changelog_mode: None }, Section::Physical);
+    let physical =
+        explain::tree(&ExplainedPlan { plan: &optimised, sink, changelog_mode }, Section::Physical);
+    let execution =
+        explain::tree(&ExplainedPlan { plan: &optimised, sink, changelog_mode: None }, Section::Physical);
     let with_advice = details.contains(&sql::ExplainDetail::PlanAdvice);
-    let header = if with_advice { "== Optimized Physical Plan With Advice ==" } else { "== Optimized Physical Plan ==" };
+    let header = if with_advice {
+        "== Optimized Physical Plan With Advice =="
+    } else {
+        "== Optimized Physical Plan =="
+    };
     let advice = if with_advice { "\nNo available advice...\n" } else { "" };
-    let unsupported = details
-        .iter()
-        .find(|detail| matches!(detail, sql::ExplainDetail::EstimatedCost | sql::ExplainDetail::JsonExecutionPlan));
+    let unsupported = details.iter().find(|detail| {
+        matches!(detail, sql::ExplainDetail::EstimatedCost | sql::ExplainDetail::JsonExecutionPlan)
+    });
     if unsupported.is_some() {
-        return Err(Error::new(ErrorKind::Unsupported, "EXPLAIN ESTIMATED_COST and JSON_EXECUTION_PLAN are not supported yet")
-            .class(FlinkClass::TABLE)
-            .hint("EXPLAIN, EXPLAIN CHANGELOG_MODE and EXPLAIN PLAN_ADVICE are."));
+        return Err(Error::new(
+            ErrorKind::Unsupported,
+            "EXPLAIN ESTIMATED_COST and JSON_EXECUTION_PLAN are not supported yet",
+        )
+        .class(FlinkClass::TABLE)
+        .hint("EXPLAIN, EXPLAIN CHANGELOG_MODE and EXPLAIN PLAN_ADVICE are."));
     }
     Ok(format!(
         "== Abstract Syntax Tree ==\n{logical}\n{header}\n{physical}{advice}\n== Optimized Execution Plan ==\n{execution}"

@@ -23,7 +23,8 @@ use futures::{Stream, StreamExt, TryStreamExt, stream};
 use super::tables::BoundTable;
 use crate::changelog::ChangelogBatch;
 use crate::connector::{
-    Boundedness, DynamicTableSource, FactoryContext, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
+    Boundedness, DynamicTableSource, FactoryContext, Frame, FrameDecoder, MetadataColumn, Projection,
+    SourceEvent,
 };
 use crate::error::{Error, Result};
 use crate::schema::{ColumnKind, DataType};
@@ -60,22 +61,34 @@ impl SourceTable {
             options: &options,
             config: &table.config,
         })?;
-        let mut fields: Vec<_> =
-            table.table.schema.physical_columns().map(|column| column.data_type.to_field(&column.name)).collect();
+        let mut fields: Vec<_> = table
+            .table
+            .schema
+            .physical_columns()
+            .map(|column| column.data_type.to_field(&column.name))
+            .collect();
         let physical_count = fields.len();
         let offered = source.metadata_columns();
         let (mut metadata, mut metadata_keys) = (HashMap::new(), Vec::new());
         for column in &table.table.schema.columns {
             let ColumnKind::Metadata { key, .. } = &column.kind else { continue };
             let key = key.as_ref().unwrap_or(&column.name);
-            let found = offered.iter().find(|offered| offered.key == key).ok_or_else(|| {
-                invalid_metadata_key(key, &column.name, &name, &offered)
-            })?;
+            let found = offered
+                .iter()
+                .find(|offered| offered.key == key)
+                .ok_or_else(|| invalid_metadata_key(key, &column.name, &name, &offered))?;
             fields.push(found.data_type.to_field(&column.name));
             metadata.insert(column.name.clone(), (found.data_type.clone(), key.clone()));
             metadata_keys.push(key.clone());
         }
-        Ok(SourceTable { name, source, schema: Arc::new(Schema::new(fields)), physical_count, metadata, metadata_keys })
+        Ok(SourceTable {
+            name,
+            source,
+            schema: Arc::new(Schema::new(fields)),
+            physical_count,
+            metadata,
+            metadata_keys,
+        })
     }
 
     /// Returns whether metadata columns are declared.
@@ -97,7 +110,8 @@ impl SourceTable {
     fn projection(&self, columns: &[usize]) -> Projection {
         let (physical, metadata): (Vec<usize>, Vec<usize>) =
             columns.iter().partition(|column| **column < self.physical_count);
-        let metadata = metadata.iter().map(|column| self.metadata_keys[*column - self.physical_count].clone()).collect();
+        let metadata =
+            metadata.iter().map(|column| self.metadata_keys[*column - self.physical_count].clone()).collect();
         Projection { physical, metadata }
     }
 
@@ -129,7 +143,9 @@ impl SourceTable {
                         return decoders.decode(&frame);
                     }
                     let task = SpawnedTask::spawn(async move { decoders.decode(&frame) });
-                    task.join_unwind().await.map_err(|error| Error::internal("a decoder stopped").caused_by(error))?
+                    task.join_unwind()
+                        .await
+                        .map_err(|error| Error::internal("a decoder stopped").caused_by(error))?
                 }
             })
             .buffered(workers);
@@ -205,8 +221,9 @@ struct ScanExec {
 impl ScanExec {
     /// Makes a scan of the given columns.
     fn new(table: SourceTable, columns: Vec<usize>) -> ScanExec {
-        let schema =
-            Arc::new(Schema::new(columns.iter().map(|column| Arc::clone(&table.schema.fields()[*column])).collect::<Vec<_>>()));
+        let schema = Arc::new(Schema::new(
+            columns.iter().map(|column| Arc::clone(&table.schema.fields()[*column])).collect::<Vec<_>>(),
+        ));
         let boundedness = match table.source.boundedness() {
             Boundedness::Bounded => PlanBoundedness::Bounded,
             Boundedness::Unbounded => PlanBoundedness::Unbounded { requires_infinite_memory: false },
@@ -255,15 +272,20 @@ impl ExecutionPlan for ScanExec {
         // The columns that a decoder yields are physical ones first; the plan may want another order.
         let mut ordered = self.columns.clone();
         ordered.sort_by_key(|column| *column >= self.table.physical_count);
-        let order: Vec<usize> =
-            self.columns.iter().filter_map(|column| ordered.iter().position(|other| other == column)).collect();
+        let order: Vec<usize> = self
+            .columns
+            .iter()
+            .filter_map(|column| ordered.iter().position(|other| other == column))
+            .collect();
         let is_ordered = order.iter().enumerate().all(|(at, from)| at == *from);
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let schema = Arc::clone(&self.schema);
         let rows = self.table.read(&ordered, workers)?.map(move |batch| {
             let (rows, kinds) = batch?.into_parts();
             if kinds.is_some() {
-                return Err(Error::unsupported("a table whose rows change cannot be read in batch mode yet").into());
+                return Err(
+                    Error::unsupported("a table whose rows change cannot be read in batch mode yet").into()
+                );
             }
             let rows: RecordBatch = if is_ordered { rows } else { rows.project(&order)? };
             // Decoders name and mark their columns as they like; the plan's schema counts.

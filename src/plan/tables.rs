@@ -10,7 +10,7 @@ use super::bind::name_parts;
 use crate::catalog::{CatalogManager, CatalogObject, CatalogTable, ObjectIdentifier};
 use crate::connector::{TableFactory, table_factory};
 use crate::error::{Error, Result};
-use crate::options::{SessionConfig, DYNAMIC_TABLE_OPTIONS, TableOptions, resolve_references};
+use crate::options::{DYNAMIC_TABLE_OPTIONS, SessionConfig, TableOptions, resolve_references};
 use crate::schema::Column;
 use crate::sql::{self, Hint, Query};
 
@@ -105,7 +105,11 @@ impl TableSet {
 
 impl BoundTable {
     /// Makes a table of a catalog's definition.
-    pub(crate) fn new(identifier: ObjectIdentifier, table: CatalogTable, config: Arc<SessionConfig>) -> BoundTable {
+    pub(crate) fn new(
+        identifier: ObjectIdentifier,
+        table: CatalogTable,
+        config: Arc<SessionConfig>,
+    ) -> BoundTable {
         BoundTable { identifier, table: Arc::new(table), config }
     }
 
@@ -179,7 +183,8 @@ async fn look_up(parts: &[String], catalogs: &CatalogManager, config: &Arc<Sessi
     if parts.len() == 3 && !catalog_names.contains(&identifier.catalog) {
         return Ok(Found::Missing { object: identifier.catalog, candidates: catalog_names });
     }
-    if parts.len() >= 2 && catalogs.database(&identifier.catalog, &identifier.path.database).await?.is_none() {
+    if parts.len() >= 2 && catalogs.database(&identifier.catalog, &identifier.path.database).await?.is_none()
+    {
         let candidates = catalogs.database_names(&identifier.catalog).await?;
         return Ok(Found::Missing { object: identifier.path.database, candidates });
     }

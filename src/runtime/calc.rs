@@ -35,7 +35,9 @@ impl Calc {
         let compile = |expr: &Expr| create_physical_expr(expr, input, &properties);
         Ok(Calc {
             condition: condition.map(compile).transpose()?,
-            projection: projection.map(|exprs| exprs.iter().map(compile).collect::<Result<_, _>>()).transpose()?,
+            projection: projection
+                .map(|exprs| exprs.iter().map(compile).collect::<Result<_, _>>())
+                .transpose()?,
             schema: Arc::clone(output.inner()),
         })
     }
@@ -69,9 +71,9 @@ fn filter(batch: ChangelogBatch, condition: &dyn PhysicalExpr) -> Result<Changel
     let mask = condition.evaluate(batch.rows())?.into_array(batch.row_count())?;
     let mask = mask.as_boolean();
     let mask = if mask.null_count() > 0 { prep_null_mask_filter(mask) } else { mask.clone() };
-    let kinds: Option<Vec<RowKind>> = batch.kind_bytes().map(|kinds| {
-        mask.values().set_indices().map(|row| RowKind::from_byte(kinds[row])).collect()
-    });
+    let kinds: Option<Vec<RowKind>> = batch
+        .kind_bytes()
+        .map(|kinds| mask.values().set_indices().map(|row| RowKind::from_byte(kinds[row])).collect());
     let rows = filter_record_batch(batch.rows(), &mask)?;
     Ok(match kinds {
         None => ChangelogBatch::inserts(rows),

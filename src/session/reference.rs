@@ -106,7 +106,12 @@ pub static STATEMENT_FAMILIES: &[StatementFamily] = &[
     StatementFamily {
         name: "CREATE, ALTER, DROP, SHOW of views",
         support: Support::Yes,
-        examples: &["CREATE VIEW v AS SELECT 1 AS a", "ALTER VIEW v AS SELECT 2 AS a", "SHOW CREATE VIEW v", "DROP VIEW v"],
+        examples: &[
+            "CREATE VIEW v AS SELECT 1 AS a",
+            "ALTER VIEW v AS SELECT 2 AS a",
+            "SHOW CREATE VIEW v",
+            "DROP VIEW v",
+        ],
     },
     StatementFamily {
         name: "Functions and modules: created, listed and described",
@@ -191,8 +196,10 @@ fn row(
     options: &[&dyn OptionDef],
     patterns: impl Iterator<Item = String>,
 ) {
-    let mut keys: Vec<String> =
-        options.iter().map(|option| format!("`{}`{}", option.key(), if option.is_required() { "\\*" } else { "" })).collect();
+    let mut keys: Vec<String> = options
+        .iter()
+        .map(|option| format!("`{}`{}", option.key(), if option.is_required() { "\\*" } else { "" }))
+        .collect();
     keys.extend(patterns.map(|pattern| format!("`{pattern}`")));
     let _ = writeln!(out, "| `{identifier}` | {} | {} |", cell(doc), keys.join(", "));
 }

@@ -197,9 +197,7 @@ impl Runner {
             StatementResult::Clear if self.settings.is_interactive => self.console.write("\x1b[H\x1b[2J"),
             StatementResult::Clear => {}
             StatementResult::Exit => {
-                if self.settings.is_interactive {
-                    self.console.info(messages::EXITING);
-                }
+                self.console.info(messages::EXITING);
                 return Ok(Outcome::Exit);
             }
         }

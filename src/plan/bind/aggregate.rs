@@ -56,7 +56,9 @@ impl Binder<'_> {
             ast::GroupByExpr::Expressions(expressions, _) => GroupClause::of(expressions),
         };
         let in_list = select.projection.iter().any(|item| match item {
-            ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => self.holds_aggregate(expr),
+            ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+                self.holds_aggregate(expr)
+            }
             _ => false,
         });
         let is_grouped = !clause.expressions.is_empty()
@@ -111,7 +113,8 @@ impl Binder<'_> {
                 self.bind_expr(&order.expr, &relation.scope)?;
             }
         }
-        let grouping = self.grouping.take().ok_or_else(|| Error::internal("the groups of a SELECT were lost"))?;
+        let grouping =
+            self.grouping.take().ok_or_else(|| Error::internal("the groups of a SELECT were lost"))?;
         let mut plan = self.aggregate_plan(relation.plan, &grouping, clause)?;
         if let Some((node, condition)) = having {
             plan = self.having(plan, node, condition)?;
@@ -123,7 +126,9 @@ impl Binder<'_> {
     fn group_source<'e>(&self, node: &'e ast::Expr, select: &'e ast::Select, scope: &Scope) -> &'e ast::Expr {
         // Flink differs: it takes neither ordinals nor aliases in GROUP BY; where they are the only reading, we do.
         let item = |position: usize| match select.projection.get(position) {
-            Some(ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) => Some(expr),
+            Some(ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) => {
+                Some(expr)
+            }
             _ => None,
         };
         let source = match node {
@@ -131,10 +136,15 @@ impl Binder<'_> {
                 digits.parse::<usize>().ok().and_then(|ordinal| item(ordinal.wrapping_sub(1)))
             }
             ast::Expr::Identifier(ident)
-                if matches!(scope.resolve(std::slice::from_ref(&ident.value)), super::scope::Resolution::NotFound) =>
+                if matches!(
+                    scope.resolve(std::slice::from_ref(&ident.value)),
+                    super::scope::Resolution::NotFound
+                ) =>
             {
                 select.projection.iter().find_map(|item| match item {
-                    ast::SelectItem::ExprWithAlias { expr, alias } if alias.value == ident.value => Some(expr),
+                    ast::SelectItem::ExprWithAlias { expr, alias } if alias.value == ident.value => {
+                        Some(expr)
+                    }
                     _ => None,
                 })
             }
@@ -181,8 +191,14 @@ impl Binder<'_> {
         self.grouping = Some(grouping);
         let (aggregate, data_type) = bound?;
         let column = self.unique_column(name);
-        let Some(grouping) = &mut self.grouping else { return Err(Error::internal("the groups of a SELECT were lost")) };
-        let known = grouping.aggregates.iter().find(|(known, _)| *known == aggregate).map(|(_, column)| column.clone());
+        let Some(grouping) = &mut self.grouping else {
+            return Err(Error::internal("the groups of a SELECT were lost"));
+        };
+        let known = grouping
+            .aggregates
+            .iter()
+            .find(|(known, _)| *known == aggregate)
+            .map(|(_, column)| column.clone());
         let column = known.unwrap_or_else(|| {
             grouping.aggregates.push((aggregate, column.clone()));
             column
@@ -218,18 +234,24 @@ impl Binder<'_> {
         }
         let described: Vec<Argument<'_>> = arguments
             .iter()
-            .map(|argument| Argument { data_type: &argument.data_type, literal: literal_value(&argument.expr) })
+            .map(|argument| Argument {
+                data_type: &argument.data_type,
+                literal: literal_value(&argument.expr),
+            })
             .collect();
         let bound = function::aggregate(name, &described, distinct)
             .ok_or_else(|| Error::internal(format!("{name} is no aggregate")))?
             .map_err(|error| error.at(self.span(node)))?;
         // A group has rows, so that only NULLs among them make its result NULL.
-        let is_filled = grouping.is_filled && call.filter.is_none() && !name.to_ascii_uppercase().ends_with("_SAMP");
+        let is_filled =
+            grouping.is_filled && call.filter.is_none() && !name.to_ascii_uppercase().ends_with("_SAMP");
         let is_null_free = is_filled && arguments.iter().all(|argument| !argument.data_type.nullable);
         let filter = match &call.filter {
             Some(condition) => {
                 let bound = self.bind_expr(condition, input)?;
-                Some(Box::new(self.condition(condition, bound, "FILTER expression must be a condition")?.expr))
+                Some(Box::new(
+                    self.condition(condition, bound, "FILTER expression must be a condition")?.expr,
+                ))
             }
             None => None,
         };
@@ -241,13 +263,19 @@ impl Binder<'_> {
         if cast.is_empty() {
             cast.push(datafusion::logical_expr::lit(1_i64));
         }
-        let call = AggregateFunction::new_udf(bound.accumulator, cast, bound.distinct, filter, Vec::new(), None);
+        let call =
+            AggregateFunction::new_udf(bound.accumulator, cast, bound.distinct, filter, Vec::new(), None);
         let nullable = bound.result.nullable && !is_null_free;
         Ok((call, bound.result.with_nullable(nullable)))
     }
 
     /// Builds the projection and the aggregation.
-    fn aggregate_plan(&mut self, input: LogicalPlan, grouping: &Grouping, clause: &GroupClause<'_>) -> Result<LogicalPlan> {
+    fn aggregate_plan(
+        &mut self,
+        input: LogicalPlan,
+        grouping: &Grouping,
+        clause: &GroupClause<'_>,
+    ) -> Result<LogicalPlan> {
         let mut projected = Vec::new();
         let mut group_columns = Vec::with_capacity(grouping.groups.len());
         for (expr, column) in &grouping.groups {
@@ -273,7 +301,10 @@ impl Binder<'_> {
         let groups = match &clause.sets {
             None => group_columns,
             Some(sets) => {
-                let sets = sets.iter().map(|set| set.iter().map(|at| group_columns[*at].clone()).collect()).collect();
+                let sets = sets
+                    .iter()
+                    .map(|set| set.iter().map(|at| group_columns[*at].clone()).collect())
+                    .collect();
                 vec![Expr::GroupingSet(GroupingSet::GroupingSets(sets))]
             }
         };
@@ -291,7 +322,8 @@ impl Binder<'_> {
         let after = std::mem::replace(&mut self.grouping, before);
         match (grouping, after) {
             (Some(before), Some(after)) if before.aggregates.len() != after.aggregates.len() => {
-                Err(Error::internal("an aggregate was found after its plan was built").class(FlinkClass::TABLE))
+                Err(Error::internal("an aggregate was found after its plan was built")
+                    .class(FlinkClass::TABLE))
             }
             _ => bound,
         }
@@ -312,7 +344,10 @@ impl<'e> GroupClause<'e> {
                 ast::Expr::Cube(parts) => (0..1_usize << parts.len().min(16))
                     .rev()
                     .map(|mask| {
-                        let chosen = parts.iter().enumerate().filter(|(at, _)| mask >> (parts.len() - 1 - at) & 1 == 1);
+                        let chosen = parts
+                            .iter()
+                            .enumerate()
+                            .filter(|(at, _)| mask >> (parts.len() - 1 - at) & 1 == 1);
                         chosen.flat_map(|(_, part)| part).collect()
                     })
                     .collect(),
@@ -328,13 +363,17 @@ impl<'e> GroupClause<'e> {
                     continue;
                 }
             };
-            let sets: Vec<Vec<usize>> =
-                sets.into_iter().map(|set| set.into_iter().map(|expr| clause.position(expr)).collect()).collect();
+            let sets: Vec<Vec<usize>> = sets
+                .into_iter()
+                .map(|set| set.into_iter().map(|expr| clause.position(expr)).collect())
+                .collect();
             product = Some(match product {
                 None => sets,
                 Some(before) => before
                     .iter()
-                    .flat_map(|left| sets.iter().map(move |right| left.iter().chain(right).copied().collect()))
+                    .flat_map(|left| {
+                        sets.iter().map(move |right| left.iter().chain(right).copied().collect())
+                    })
                     .collect(),
             });
         }
@@ -342,7 +381,9 @@ impl<'e> GroupClause<'e> {
             // Plain expressions beside the sets belong to every one of them.
             let plain: Vec<usize> = expressions
                 .iter()
-                .filter(|e| !matches!(e, ast::Expr::Rollup(_) | ast::Expr::Cube(_) | ast::Expr::GroupingSets(_)))
+                .filter(|e| {
+                    !matches!(e, ast::Expr::Rollup(_) | ast::Expr::Cube(_) | ast::Expr::GroupingSets(_))
+                })
                 .map(|expr| clause.position(expr))
                 .collect();
             for set in &mut sets {
@@ -397,7 +438,9 @@ impl ast::Visitor for AggregateSearch {
     fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
         match expr {
             ast::Expr::Function(call)
-                if self.depth == 0 && call.over.is_none() && function::is_aggregate(&call.name.to_string()) =>
+                if self.depth == 0
+                    && call.over.is_none()
+                    && function::is_aggregate(&call.name.to_string()) =>
             {
                 ControlFlow::Break(())
             }

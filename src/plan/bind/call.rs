@@ -74,13 +74,20 @@ impl Binder<'_> {
             ast::CeilFloorKind::DateTimeField(unit) => {
                 arguments.push(literal::text(&unit.to_string().to_ascii_uppercase()));
             }
-            ast::CeilFloorKind::Scale(_) => return Err(self.unsupported(node, &format!("{name} with a scale"))),
+            ast::CeilFloorKind::Scale(_) => {
+                return Err(self.unsupported(node, &format!("{name} with a scale")));
+            }
         }
         self.bind_function(name, arguments, node)
     }
 
     /// Binds `name(arguments)`: an aggregate where one may stand, or a scalar function.
-    fn bind_named_call(&mut self, node: &ast::Expr, call: &ast::Function, scope: &Scope) -> Result<BoundExpr> {
+    fn bind_named_call(
+        &mut self,
+        node: &ast::Expr,
+        call: &ast::Function,
+        scope: &Scope,
+    ) -> Result<BoundExpr> {
         let name = call.name.to_string().replace('`', "");
         if call.over.is_some() {
             return Err(self.unsupported(node, "a window function (OVER)"));
@@ -89,7 +96,9 @@ impl Binder<'_> {
             return self.bind_aggregate_call(node, &name, call, scope);
         }
         if call.filter.is_some() || !call.within_group.is_empty() {
-            return Err(self.unsupported(node, &format!("FILTER or WITHIN GROUP at {name}, which is no aggregate,")));
+            return Err(
+                self.unsupported(node, &format!("FILTER or WITHIN GROUP at {name}, which is no aggregate,"))
+            );
         }
         let arguments = self.bind_arguments(node, &name, &call.args, scope)?;
         self.bind_function(&name, arguments, node)
@@ -105,7 +114,9 @@ impl Binder<'_> {
     ) -> Result<Vec<BoundExpr>> {
         let list = match arguments {
             ast::FunctionArguments::None => return Ok(Vec::new()),
-            ast::FunctionArguments::Subquery(_) => return Err(self.unsupported(node, "a subquery as an argument")),
+            ast::FunctionArguments::Subquery(_) => {
+                return Err(self.unsupported(node, "a subquery as an argument"));
+            }
             ast::FunctionArguments::List(list) => list,
         };
         if list.duplicate_treatment.is_some() {
@@ -141,7 +152,10 @@ impl Binder<'_> {
         };
         let described: Vec<Argument<'_>> = arguments
             .iter()
-            .map(|argument| Argument { data_type: &argument.data_type, literal: literal_value(&argument.expr) })
+            .map(|argument| Argument {
+                data_type: &argument.data_type,
+                literal: literal_value(&argument.expr),
+            })
             .collect();
         let Some(inferred) = function.infer(&described) else {
             return Err(place(function::signature_error(function, &types)));

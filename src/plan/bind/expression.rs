@@ -22,7 +22,10 @@ const CHAIN_DEPTH_MAX: usize = 2000;
 fn is_associative(op: &ast::BinaryOperator) -> bool {
     matches!(
         op,
-        ast::BinaryOperator::And | ast::BinaryOperator::Or | ast::BinaryOperator::StringConcat | ast::BinaryOperator::Plus
+        ast::BinaryOperator::And
+            | ast::BinaryOperator::Or
+            | ast::BinaryOperator::StringConcat
+            | ast::BinaryOperator::Plus
     )
 }
 
@@ -47,13 +50,17 @@ impl Binder<'_> {
             ast::Expr::Nested(inner) => self.bind_expr(inner, scope),
             ast::Expr::Identifier(ident) => self.bind_name(std::slice::from_ref(ident), scope),
             ast::Expr::CompoundIdentifier(idents) => self.bind_name(idents, scope),
-            ast::Expr::CompoundFieldAccess { root, access_chain } => self.bind_access(node, root, access_chain, scope),
+            ast::Expr::CompoundFieldAccess { root, access_chain } => {
+                self.bind_access(node, root, access_chain, scope)
+            }
             ast::Expr::Value(value) => self.bind_value(value),
             ast::Expr::TypedString(typed) => self.bind_typed_string(typed),
             ast::Expr::Interval(interval) => self.bind_interval(interval),
             ast::Expr::BinaryOp { .. } => self.bind_binary(node, scope),
             ast::Expr::UnaryOp { op, expr } => self.bind_unary(node, *op, expr, scope),
-            ast::Expr::Cast { kind, expr, data_type, .. } => self.bind_cast(node, kind, expr, data_type, scope),
+            ast::Expr::Cast { kind, expr, data_type, .. } => {
+                self.bind_cast(node, kind, expr, data_type, scope)
+            }
             ast::Expr::Case { operand, conditions, else_result, .. } => {
                 self.bind_case(node, operand.as_deref(), conditions, else_result.as_deref(), scope)
             }
@@ -100,7 +107,8 @@ impl Binder<'_> {
         }
         if let [ident] = idents
             && ident.quote_style.is_none()
-            && function::find(&ident.value).is_some_and(|function| function.signatures().iter().any(|s| !s.contains('(')))
+            && function::find(&ident.value)
+                .is_some_and(|function| function.signatures().iter().any(|s| !s.contains('(')))
         {
             return self.bind_function(&ident.value, Vec::new(), idents);
         }
@@ -137,7 +145,9 @@ impl Binder<'_> {
                 let table = parts[..parts.len() - 1].join(".");
                 (format!("Column '{last}' not found in table '{table}'"), Some(last))
             }
-            _ if parts.len() > 1 => (format!("Table '{}' not found", parts[..parts.len() - 1].join(".")), None),
+            _ if parts.len() > 1 => {
+                (format!("Table '{}' not found", parts[..parts.len() - 1].join(".")), None)
+            }
             _ => (format!("Column '{last}' not found in any table"), Some(last)),
         };
         let error = Error::validation(message).class(FlinkClass::SQL_VALIDATOR).at(span);
@@ -276,8 +286,11 @@ impl Binder<'_> {
 
     /// Makes the error for a chain that would become too deep a tree.
     fn chain_too_long(&self, node: &ast::Expr) -> Error {
-        self.invalid(node, format!("the expression is nested too deeply: more than {CHAIN_DEPTH_MAX} operators in a row"))
-            .hint("Split it with a subquery that computes a part of it.")
+        self.invalid(
+            node,
+            format!("the expression is nested too deeply: more than {CHAIN_DEPTH_MAX} operators in a row"),
+        )
+        .hint("Split it with a subquery that computes a part of it.")
     }
 
     /// Combines two operands.
@@ -334,7 +347,8 @@ impl Binder<'_> {
             ast::UnaryOperator::Plus if root.is_numeric() || root.is_interval() => Ok(bound),
             ast::UnaryOperator::Minus if root.is_numeric() || root.is_interval() => {
                 let negated = function::negate(bound.expr, &bound.data_type, &self.context);
-                let (expr, data_type) = negated.ok_or_else(|| Error::internal("a number could not be negated"))?;
+                let (expr, data_type) =
+                    negated.ok_or_else(|| Error::internal("a number could not be negated"))?;
                 Ok(BoundExpr::new(expr, data_type))
             }
             _ => {
@@ -403,7 +417,9 @@ impl Binder<'_> {
         for when in conditions {
             let condition = self.bind_expr(&when.condition, scope)?;
             let condition = match &operand {
-                Some(operand) => self.compare(&when.condition, operand.clone(), &ast::BinaryOperator::Eq, condition)?,
+                Some(operand) => {
+                    self.compare(&when.condition, operand.clone(), &ast::BinaryOperator::Eq, condition)?
+                }
                 None => self.condition(&when.condition, condition, "Expected a boolean type")?,
             };
             whens.push(condition.expr);
@@ -411,13 +427,20 @@ impl Binder<'_> {
         }
         results.push(match else_result {
             Some(result) => self.bind_expr(result, scope)?,
-            None => BoundExpr::new(Expr::Literal(datafusion::common::ScalarValue::Null, None), TypeRoot::Null.nullable()),
+            None => BoundExpr::new(
+                Expr::Literal(datafusion::common::ScalarValue::Null, None),
+                TypeRoot::Null.nullable(),
+            ),
         });
         let (mut results, data_type) = self
             .to_common_type(results)
             .ok_or_else(|| self.invalid(node, "Illegal mixing of types in CASE or COALESCE statement"))?;
         let otherwise = results.pop().map(|bound| Box::new(bound.expr));
-        let pairs = whens.into_iter().zip(results).map(|(when, then)| (Box::new(when), Box::new(then.expr))).collect();
+        let pairs = whens
+            .into_iter()
+            .zip(results)
+            .map(|(when, then)| (Box::new(when), Box::new(then.expr)))
+            .collect();
         let case = datafusion::logical_expr::Case::new(None, pairs, otherwise);
         Ok(BoundExpr::new(Expr::Case(case), data_type))
     }

@@ -28,7 +28,9 @@ impl Binder<'_> {
                 ast::JoinOperator::Right(constraint) | ast::JoinOperator::RightOuter(constraint) => {
                     self.join(bound, right, JoinType::Right, constraint)?
                 }
-                ast::JoinOperator::FullOuter(constraint) => self.join(bound, right, JoinType::Full, constraint)?,
+                ast::JoinOperator::FullOuter(constraint) => {
+                    self.join(bound, right, JoinType::Full, constraint)?
+                }
                 ast::JoinOperator::CrossJoin(_) => self.cross_join(bound, right)?,
                 _ => return Err(self.unsupported(&join.relation, "this kind of join")),
             };
@@ -62,9 +64,14 @@ impl Binder<'_> {
                 let bound = self.bind_expr(condition, &scope)?;
                 let condition = self.condition(condition, bound, "ON clause must be a condition")?;
                 let plan = join_plan(left.plan, right.plan, join_type, condition.expr)?;
-                return Ok(Relation { plan, scope: left.scope.join(right.scope, left_nullable, right_nullable) });
+                return Ok(Relation {
+                    plan,
+                    scope: left.scope.join(right.scope, left_nullable, right_nullable),
+                });
             }
-            ast::JoinConstraint::Using(columns) => columns.iter().map(|name| name_parts(name).join(".")).collect(),
+            ast::JoinConstraint::Using(columns) => {
+                columns.iter().map(|name| name_parts(name).join(".")).collect()
+            }
             ast::JoinConstraint::Natural => {
                 let in_right = |name: &str| right.scope.star().any(|column| column.name == name);
                 left.scope.star().map(|column| column.name.clone()).filter(|name| in_right(name)).collect()
@@ -74,7 +81,8 @@ impl Binder<'_> {
         let mut condition: Option<BoundExpr> = None;
         for name in &names {
             let parts = std::slice::from_ref(name);
-            let (left, right) = (self.using_column(&left.scope, parts)?, self.using_column(&right.scope, parts)?);
+            let (left, right) =
+                (self.using_column(&left.scope, parts)?, self.using_column(&right.scope, parts)?);
             let node = ast::Expr::Identifier(ast::Ident::new(name.clone()));
             let equal = self.compare(&node, left, &ast::BinaryOperator::Eq, right)?;
             condition = Some(match condition {
@@ -82,7 +90,8 @@ impl Binder<'_> {
                 None => equal,
             });
         }
-        let plan = join_plan(left.plan, right.plan, join_type, condition.map_or_else(always, |bound| bound.expr))?;
+        let plan =
+            join_plan(left.plan, right.plan, join_type, condition.map_or_else(always, |bound| bound.expr))?;
         let left_names = left.scope.columns.len();
         let scope = left.scope.join(right.scope, left_nullable, right_nullable);
         self.merge_columns(plan, scope, left_names, &names, join_type)
@@ -92,8 +101,11 @@ impl Binder<'_> {
     fn using_column(&self, scope: &Scope, name: &[String]) -> Result<BoundExpr> {
         match scope.resolve(name) {
             super::scope::Resolution::Column(column, _) => Ok(column_expr(column)),
-            _ => Err(crate::error::Error::validation(format!("Column '{}' not found in any table", name.join(".")))
-                .class(crate::error::FlinkClass::SQL_VALIDATOR)),
+            _ => Err(crate::error::Error::validation(format!(
+                "Column '{}' not found in any table",
+                name.join(".")
+            ))
+            .class(crate::error::FlinkClass::SQL_VALIDATOR)),
         }
     }
 
@@ -108,11 +120,14 @@ impl Binder<'_> {
     ) -> Result<Relation> {
         let (mut left, mut right) = (scope.columns, Vec::new());
         right.extend(left.drain(left_count..));
-        let mut exprs: Vec<Expr> = left.iter().chain(&right).map(|column| Expr::Column(column.column.clone())).collect();
+        let mut exprs: Vec<Expr> =
+            left.iter().chain(&right).map(|column| Expr::Column(column.column.clone())).collect();
         let mut merged = Vec::new();
         for name in names {
             let find = |column: &&mut super::ScopeColumn| !column.merged && column.name == *name;
-            let (Some(from_left), Some(from_right)) = (left.iter_mut().find(find), right.iter_mut().find(find)) else {
+            let (Some(from_left), Some(from_right)) =
+                (left.iter_mut().find(find), right.iter_mut().find(find))
+            else {
                 continue;
             };
             (from_left.merged, from_right.merged) = (true, true);
@@ -143,7 +158,12 @@ impl Binder<'_> {
 }
 
 /// Makes a join; its equalities are found by the optimiser.
-fn join_plan(left: LogicalPlan, right: LogicalPlan, join_type: JoinType, condition: Expr) -> Result<LogicalPlan> {
+fn join_plan(
+    left: LogicalPlan,
+    right: LogicalPlan,
+    join_type: JoinType,
+    condition: Expr,
+) -> Result<LogicalPlan> {
     let join = Join::try_new(
         Arc::new(left),
         Arc::new(right),

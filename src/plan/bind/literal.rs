@@ -25,7 +25,9 @@ impl Binder<'_> {
     pub(super) fn bind_value(&self, value: &ast::ValueWithSpan) -> Result<BoundExpr> {
         match &value.value {
             ast::Value::Number(digits, _) => self.bind_number(value, digits, false),
-            ast::Value::SingleQuotedString(value) | ast::Value::UnicodeStringLiteral(value) => Ok(text(value)),
+            ast::Value::SingleQuotedString(value) | ast::Value::UnicodeStringLiteral(value) => {
+                Ok(text(value))
+            }
             ast::Value::Boolean(value) => Ok(constant(ScalarValue::Boolean(Some(*value)), TypeRoot::Boolean)),
             ast::Value::Null => Ok(BoundExpr::new(lit(ScalarValue::Null), TypeRoot::Null.nullable())),
             ast::Value::HexStringLiteral(digits) => {
@@ -40,12 +42,17 @@ impl Binder<'_> {
     }
 
     /// Binds a number: INT or BIGINT where it fits, DECIMAL with a point, DOUBLE with an exponent.
-    pub(super) fn bind_number(&self, node: &impl ast::Spanned, digits: &str, negative: bool) -> Result<BoundExpr> {
+    pub(super) fn bind_number(
+        &self,
+        node: &impl ast::Spanned,
+        digits: &str,
+        negative: bool,
+    ) -> Result<BoundExpr> {
         let signed = if negative { format!("-{digits}") } else { digits.to_owned() };
         if digits.contains(['e', 'E']) {
-            let value: f64 = signed
-                .parse()
-                .map_err(|error| self.invalid(node, format!("Numeric literal '{digits}' out of range")).caused_by(error))?;
+            let value: f64 = signed.parse().map_err(|error| {
+                self.invalid(node, format!("Numeric literal '{digits}' out of range")).caused_by(error)
+            })?;
             return Ok(constant(ScalarValue::Float64(Some(value)), TypeRoot::Double));
         }
         if !digits.contains('.') {
@@ -63,12 +70,15 @@ impl Binder<'_> {
         if precision > 38 {
             return Err(self.invalid(node, format!("Numeric literal '{digits}' out of range")));
         }
-        let unscaled: i128 = format!("0{whole}{fraction}")
-            .parse()
-            .map_err(|error| self.invalid(node, format!("Numeric literal '{digits}' out of range")).caused_by(error))?;
+        let unscaled: i128 = format!("0{whole}{fraction}").parse().map_err(|error| {
+            self.invalid(node, format!("Numeric literal '{digits}' out of range")).caused_by(error)
+        })?;
         let unscaled = if negative { -unscaled } else { unscaled };
         let (precision, scale) = (precision as u8, scale as u8);
-        Ok(constant(ScalarValue::Decimal128(Some(unscaled), precision, scale as i8), TypeRoot::Decimal(precision, scale)))
+        Ok(constant(
+            ScalarValue::Decimal128(Some(unscaled), precision, scale as i8),
+            TypeRoot::Decimal(precision, scale),
+        ))
     }
 
     /// Binds `DATE '…'`, `TIME '…'`, `TIMESTAMP '…'`; the precision is the number of digits written.
@@ -77,8 +87,11 @@ impl Binder<'_> {
             return Err(self.unsupported(&node.value, &format!("a literal of type {}", node.data_type)));
         };
         let illegal = |format: &str| {
-            self.invalid(&node.value, format!("Illegal {} literal '{text}': not in format '{format}'", kind.keywords()))
-                .class(FlinkClass::CALCITE)
+            self.invalid(
+                &node.value,
+                format!("Illegal {} literal '{text}': not in format '{format}'", kind.keywords()),
+            )
+            .class(FlinkClass::CALCITE)
         };
         match kind {
             TimeLiteral::Date => {
@@ -87,15 +100,18 @@ impl Binder<'_> {
             }
             TimeLiteral::Time => {
                 let (time, precision) = parse_time(text).ok_or_else(|| illegal("HH:mm:ss"))?;
-                let millis = time.num_seconds_from_midnight() as i32 * 1000 + (time.nanosecond() / 1_000_000) as i32;
+                let millis =
+                    time.num_seconds_from_midnight() as i32 * 1000 + (time.nanosecond() / 1_000_000) as i32;
                 Ok(constant(ScalarValue::Time32Millisecond(Some(millis)), TypeRoot::Time(precision)))
             }
             TimeLiteral::Timestamp => {
-                let (timestamp, precision) = parse_timestamp(text).ok_or_else(|| illegal("yyyy-MM-dd HH:mm:ss"))?;
+                let (timestamp, precision) =
+                    parse_timestamp(text).ok_or_else(|| illegal("yyyy-MM-dd HH:mm:ss"))?;
                 self.timestamp_constant(&node.value, timestamp, TypeRoot::Timestamp(precision))
             }
             TimeLiteral::TimestampLtz => {
-                let (timestamp, precision) = parse_timestamp(text).ok_or_else(|| illegal("yyyy-MM-dd HH:mm:ss"))?;
+                let (timestamp, precision) =
+                    parse_timestamp(text).ok_or_else(|| illegal("yyyy-MM-dd HH:mm:ss"))?;
                 let local = timestamp.and_local_timezone(self.context.zone).earliest();
                 let instant = local.map_or(timestamp, |instant| instant.naive_utc());
                 self.timestamp_constant(&node.value, instant, TypeRoot::TimestampLtz(precision))
@@ -120,7 +136,10 @@ impl Binder<'_> {
             4..=6 => ScalarValue::TimestampMicrosecond(Some(utc.timestamp_micros()), zone),
             _ => {
                 let nanos = utc.timestamp_nanos_opt().ok_or_else(|| {
-                    self.invalid(node, "a timestamp with more than 6 fraction digits must lie between 1677 and 2262")
+                    self.invalid(
+                        node,
+                        "a timestamp with more than 6 fraction digits must lie between 1677 and 2262",
+                    )
                 })?;
                 ScalarValue::TimestampNanosecond(Some(nanos), zone)
             }
@@ -152,12 +171,14 @@ impl Binder<'_> {
             .ok_or_else(|| self.invalid(node.value.as_ref(), format!("unknown interval unit {first}")))?;
         let kind = IntervalKind { qualifier, leading, fraction };
         Ok(match interval {
-            IntervalText::Months(months) => {
-                constant(ScalarValue::IntervalYearMonth(Some(months * sign)), TypeRoot::IntervalYearMonth(kind))
-            }
-            IntervalText::Millis(millis) => {
-                constant(ScalarValue::DurationMillisecond(Some(millis * i64::from(sign))), TypeRoot::IntervalDayTime(kind))
-            }
+            IntervalText::Months(months) => constant(
+                ScalarValue::IntervalYearMonth(Some(months * sign)),
+                TypeRoot::IntervalYearMonth(kind),
+            ),
+            IntervalText::Millis(millis) => constant(
+                ScalarValue::DurationMillisecond(Some(millis * i64::from(sign))),
+                TypeRoot::IntervalDayTime(kind),
+            ),
         })
     }
 }
@@ -177,7 +198,9 @@ impl IntervalText {
             None => (1, text.strip_prefix('+').unwrap_or(text)),
         };
         let fits = |number: &str| {
-            !number.is_empty() && number.len() <= usize::from(leading).max(2) && number.bytes().all(|b| b.is_ascii_digit())
+            !number.is_empty()
+                && number.len() <= usize::from(leading).max(2)
+                && number.bytes().all(|b| b.is_ascii_digit())
         };
         let whole = |number: &str| number.parse::<i64>().ok();
         match (first, last) {
@@ -200,7 +223,9 @@ impl IntervalText {
                 Some(IntervalText::Millis(sign * whole(digits)? * unit_millis(first)?))
             }
             ("SECOND", None) => Some(IntervalText::Millis(sign * seconds_millis(digits)?)),
-            (_, Some(last)) => day_time_millis(digits, first, last).map(|millis| IntervalText::Millis(sign * millis)),
+            (_, Some(last)) => {
+                day_time_millis(digits, first, last).map(|millis| IntervalText::Millis(sign * millis))
+            }
             _ => None,
         }
     }
@@ -273,7 +298,11 @@ fn qualifier(first: &str, last: Option<&str>) -> Option<IntervalQualifier> {
 /// Parses `yyyy-MM-dd`.
 fn parse_date(text: &str) -> Option<NaiveDate> {
     let mut parts = text.trim().split('-');
-    let date = NaiveDate::from_ymd_opt(parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?.parse().ok()?)?;
+    let date = NaiveDate::from_ymd_opt(
+        parts.next()?.parse().ok()?,
+        parts.next()?.parse().ok()?,
+        parts.next()?.parse().ok()?,
+    )?;
     parts.next().is_none().then_some(date)
 }
 
@@ -287,7 +316,8 @@ fn parse_time(text: &str) -> Option<(NaiveTime, u8)> {
         return None;
     }
     let nanos: u32 = format!("{fraction:0<9}").parse().ok()?;
-    let time = NaiveTime::from_hms_nano_opt(hour.parse().ok()?, minute.parse().ok()?, second.parse().ok()?, nanos)?;
+    let time =
+        NaiveTime::from_hms_nano_opt(hour.parse().ok()?, minute.parse().ok()?, second.parse().ok()?, nanos)?;
     Some((time, fraction.len() as u8))
 }
 

@@ -60,7 +60,12 @@ pub(crate) struct Binder<'a> {
 
 impl<'a> Binder<'a> {
     /// Starts binding a statement whose text is in `positions`.
-    pub(crate) fn new(tables: &'a TableSet, context: Arc<EvalContext>, is_streaming: bool, positions: Arc<Positions>) -> Self {
+    pub(crate) fn new(
+        tables: &'a TableSet,
+        context: Arc<EvalContext>,
+        is_streaming: bool,
+        positions: Arc<Positions>,
+    ) -> Self {
         Binder {
             tables,
             context,
@@ -132,4 +137,3 @@ impl<'a> Binder<'a> {
             .hint("The README lists what is supported.")
     }
 }
-

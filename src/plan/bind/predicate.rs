@@ -14,13 +14,23 @@ impl Binder<'_> {
     pub(super) fn bind_predicate(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
         match node {
             ast::Expr::IsNull(operand) => self.bind_test(operand, scope, |expr| Expr::IsNull(expr), false),
-            ast::Expr::IsNotNull(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotNull(expr), false),
+            ast::Expr::IsNotNull(operand) => {
+                self.bind_test(operand, scope, |expr| Expr::IsNotNull(expr), false)
+            }
             ast::Expr::IsTrue(operand) => self.bind_test(operand, scope, |expr| Expr::IsTrue(expr), true),
-            ast::Expr::IsNotTrue(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotTrue(expr), true),
+            ast::Expr::IsNotTrue(operand) => {
+                self.bind_test(operand, scope, |expr| Expr::IsNotTrue(expr), true)
+            }
             ast::Expr::IsFalse(operand) => self.bind_test(operand, scope, |expr| Expr::IsFalse(expr), true),
-            ast::Expr::IsNotFalse(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotFalse(expr), true),
-            ast::Expr::IsUnknown(operand) => self.bind_test(operand, scope, |expr| Expr::IsUnknown(expr), true),
-            ast::Expr::IsNotUnknown(operand) => self.bind_test(operand, scope, |expr| Expr::IsNotUnknown(expr), true),
+            ast::Expr::IsNotFalse(operand) => {
+                self.bind_test(operand, scope, |expr| Expr::IsNotFalse(expr), true)
+            }
+            ast::Expr::IsUnknown(operand) => {
+                self.bind_test(operand, scope, |expr| Expr::IsUnknown(expr), true)
+            }
+            ast::Expr::IsNotUnknown(operand) => {
+                self.bind_test(operand, scope, |expr| Expr::IsNotUnknown(expr), true)
+            }
             ast::Expr::IsDistinctFrom(left, right) => {
                 let (left, right) = (self.bind_expr(left, scope)?, self.bind_expr(right, scope)?);
                 self.compare_with(node, left, ComparisonOp::IsDistinctFrom, right)
@@ -65,9 +75,11 @@ impl Binder<'_> {
     ) -> Result<BoundExpr> {
         let is_condition =
             |bound: &BoundExpr| matches!(bound.data_type.root, TypeRoot::Boolean | TypeRoot::Null);
-        let (operator, symbol) = if *op == ast::BinaryOperator::And { (Operator::And, "AND") } else { (Operator::Or, "OR") };
+        let (operator, symbol) =
+            if *op == ast::BinaryOperator::And { (Operator::And, "AND") } else { (Operator::Or, "OR") };
         if !is_condition(&left) || !is_condition(&right) {
-            let (left, right) = (function::calcite_name(&left.data_type), function::calcite_name(&right.data_type));
+            let (left, right) =
+                (function::calcite_name(&left.data_type), function::calcite_name(&right.data_type));
             let form = format!("<BOOLEAN> {symbol} <BOOLEAN>");
             let call = format!("<{left}> {symbol} <{right}>");
             return Err(function::type_list_error(symbol, &call, &[&form]).at(self.span(node)));
@@ -99,9 +111,19 @@ impl Binder<'_> {
     }
 
     /// Compares two values as their types say.
-    fn compare_with(&mut self, node: &ast::Expr, left: BoundExpr, op: ComparisonOp, right: BoundExpr) -> Result<BoundExpr> {
-        let compared =
-            function::comparison(op, (left.expr, &left.data_type), (right.expr, &right.data_type), &self.context);
+    fn compare_with(
+        &mut self,
+        node: &ast::Expr,
+        left: BoundExpr,
+        op: ComparisonOp,
+        right: BoundExpr,
+    ) -> Result<BoundExpr> {
+        let compared = function::comparison(
+            op,
+            (left.expr, &left.data_type),
+            (right.expr, &right.data_type),
+            &self.context,
+        );
         let (expr, data_type) = compared.map_err(|error| error.at(self.span(node)))?;
         Ok(BoundExpr::new(expr, data_type))
     }
@@ -153,7 +175,13 @@ impl Binder<'_> {
     }
 
     /// Makes `low <= value AND value <= high`.
-    fn within(&mut self, node: &ast::Expr, value: &BoundExpr, low: &BoundExpr, high: &BoundExpr) -> Result<BoundExpr> {
+    fn within(
+        &mut self,
+        node: &ast::Expr,
+        value: &BoundExpr,
+        low: &BoundExpr,
+        high: &BoundExpr,
+    ) -> Result<BoundExpr> {
         let from = self.compare_with(node, value.clone(), ComparisonOp::GtEq, low.clone())?;
         let to = self.compare_with(node, value.clone(), ComparisonOp::LtEq, high.clone())?;
         self.logical(node, from, &ast::BinaryOperator::And, to)
@@ -197,7 +225,9 @@ pub(super) fn in_type(types: &[DataType]) -> Option<DataType> {
         return Some(common);
     }
     let (first, rest) = types.split_first()?;
-    rest.iter().try_fold(first.clone(), |common, next| function::comparison_type(ComparisonOp::Lt, &common, next).ok())
+    rest.iter().try_fold(first.clone(), |common, next| {
+        function::comparison_type(ComparisonOp::Lt, &common, next).ok()
+    })
 }
 
 /// Returns the constant TRUE.

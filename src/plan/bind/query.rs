@@ -79,7 +79,11 @@ impl Binder<'_> {
         let bound = match query.body.as_ref() {
             ast::SetExpr::Select(select) => {
                 let select = self.bind_select(select, order_by)?;
-                if order_by.is_empty() { self.finish_select(select)? } else { self.sorted_select(select, order_by)? }
+                if order_by.is_empty() {
+                    self.finish_select(select)?
+                } else {
+                    self.sorted_select(select, order_by)?
+                }
             }
             body => {
                 let bound = self.bind_set_expr(body)?;
@@ -121,9 +125,9 @@ impl Binder<'_> {
     /// Reads a number of rows.
     fn row_count(&self, node: &ast::Expr) -> Result<i64> {
         match node {
-            ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Number(digits, _), .. }) => {
-                digits.parse().map_err(|error| self.invalid(node, "LIMIT and OFFSET need a whole number").caused_by(error))
-            }
+            ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Number(digits, _), .. }) => digits
+                .parse()
+                .map_err(|error| self.invalid(node, "LIMIT and OFFSET need a whole number").caused_by(error)),
             _ => Err(self.invalid(node, "LIMIT and OFFSET need a number")),
         }
     }
@@ -134,14 +138,22 @@ impl Binder<'_> {
         let shown = items.len();
         let mut keys: Vec<(usize, &ast::OrderByExpr)> = Vec::with_capacity(order_by.len());
         for order in order_by {
-            let position = match self.output_position(&order.expr, items[..shown].iter().map(|(name, _)| name.as_str()), shown)? {
+            let position = match self.output_position(
+                &order.expr,
+                items[..shown].iter().map(|(name, _)| name.as_str()),
+                shown,
+            )? {
                 Some(position) => position,
                 None => {
-                    let bound = self.with_grouping(grouping.clone(), |binder| binder.bind_expr(&order.expr, &scope))?;
+                    let bound =
+                        self.with_grouping(grouping.clone(), |binder| binder.bind_expr(&order.expr, &scope))?;
                     match items.iter().position(|(_, item)| item.expr == bound.expr) {
                         Some(position) => position,
                         None if distinct => {
-                            return Err(self.invalid(&order.expr, format!("Expression '{}' is not in the select clause", order.expr)));
+                            return Err(self.invalid(
+                                &order.expr,
+                                format!("Expression '{}' is not in the select clause", order.expr),
+                            ));
                         }
                         None => {
                             items.push(("sort".to_owned(), bound));
@@ -171,10 +183,11 @@ impl Binder<'_> {
         let mut keys = Vec::with_capacity(order_by.len());
         for order in order_by {
             let names = bound.columns.iter().map(|column| column.name.as_str());
-            let position = self.output_position(&order.expr, names, bound.columns.len())?.ok_or_else(|| {
-                self.invalid(&order.expr, format!("Column '{}' not found in any table", order.expr))
-                    .hint("Behind a set operation ORDER BY takes the names or numbers of its columns.")
-            })?;
+            let position =
+                self.output_position(&order.expr, names, bound.columns.len())?.ok_or_else(|| {
+                    self.invalid(&order.expr, format!("Column '{}' not found in any table", order.expr))
+                        .hint("Behind a set operation ORDER BY takes the names or numbers of its columns.")
+                })?;
             keys.push((position, order));
         }
         let plan = sort(bound.plan, &bound.columns, &keys);
@@ -191,7 +204,9 @@ impl Binder<'_> {
         match node {
             ast::Expr::Value(ast::ValueWithSpan { value: ast::Value::Number(digits, _), .. }) => {
                 let ordinal = digits.parse::<usize>().ok().filter(|ordinal| (1..=count).contains(ordinal));
-                ordinal.map(|ordinal| Some(ordinal - 1)).ok_or_else(|| self.invalid(node, "Ordinal out of range"))
+                ordinal
+                    .map(|ordinal| Some(ordinal - 1))
+                    .ok_or_else(|| self.invalid(node, "Ordinal out of range"))
             }
             ast::Expr::Identifier(ident) => Ok(names.position(|name| name == ident.value)),
             _ => Ok(None),
@@ -214,5 +229,9 @@ fn sort(input: LogicalPlan, columns: &[OutputColumn], keys: &[(usize, &ast::Orde
 
 /// Pairs output columns with their expressions.
 pub(super) fn output_exprs(query: &BoundQuery) -> Vec<BoundExpr> {
-    query.columns.iter().map(|column| super::expression::plan_column(&column.column, &column.data_type)).collect()
+    query
+        .columns
+        .iter()
+        .map(|column| super::expression::plan_column(&column.column, &column.data_type))
+        .collect()
 }

@@ -53,7 +53,9 @@ impl Binder<'_> {
                 let query = self.bind_query(subquery)?;
                 self.derived(query, alias.as_ref())
             }
-            ast::TableFactor::NestedJoin { table_with_joins, alias: None } => self.bind_joined(table_with_joins),
+            ast::TableFactor::NestedJoin { table_with_joins, alias: None } => {
+                self.bind_joined(table_with_joins)
+            }
             ast::TableFactor::UNNEST { .. } => Err(self.unsupported(factor, "UNNEST")),
             ast::TableFactor::TableFunction { .. } | ast::TableFactor::Function { .. } => {
                 Err(self.unsupported(factor, "a table function"))
@@ -65,7 +67,11 @@ impl Binder<'_> {
     }
 
     /// Binds a name in FROM: a named query, a table or a view.
-    pub(super) fn bind_table(&mut self, name: &ast::ObjectName, alias: Option<&ast::TableAlias>) -> Result<Relation> {
+    pub(super) fn bind_table(
+        &mut self,
+        name: &ast::ObjectName,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Relation> {
         let parts = name_parts(name);
         if let [single] = parts.as_slice()
             && let Some(query) = self.ctes.iter().rev().find_map(|names| names.get(single)).cloned()
@@ -80,7 +86,9 @@ impl Binder<'_> {
         let hints: Vec<Hint> =
             self.positions.hints_behind(span.end).filter(|hint| hint.name == "OPTIONS").cloned().collect();
         let relation = match self.tables.get(&parts) {
-            ResolvedName::Table(table) => self.scan(&table.with_hints(&hints).map_err(|error| error.at(span))?, parts.clone())?,
+            ResolvedName::Table(table) => {
+                self.scan(&table.with_hints(&hints).map_err(|error| error.at(span))?, parts.clone())?
+            }
             ResolvedName::View(view) => {
                 if !hints.is_empty() {
                     return Err(Error::validation(format!(
@@ -93,7 +101,9 @@ impl Binder<'_> {
                 self.derived_as(query, parts.clone())
             }
             ResolvedName::Missing { object, candidates } => {
-                let error = Error::not_found(format!("Object '{object}' not found")).class(FlinkClass::SQL_VALIDATOR).at(span);
+                let error = Error::not_found(format!("Object '{object}' not found"))
+                    .class(FlinkClass::SQL_VALIDATOR)
+                    .at(span);
                 return Err(match crate::options::nearest(object, candidates.iter().map(String::as_str)) {
                     Some(near) => error.hint(format!("Did you mean '{near}'?")),
                     None => error,
@@ -122,8 +132,11 @@ impl Binder<'_> {
     fn bind_view_query(&mut self, view: &ResolvedView) -> Result<BoundQuery> {
         let name = view.identifier.to_string();
         if self.view_stack.contains(&name) || self.view_stack.len() >= VIEW_DEPTH_MAX {
-            return Err(Error::validation(format!("View '{name}' refers to itself: {} -> {name}", self.view_stack.join(" -> ")))
-                .hint("Drop one of these views, or change it with ALTER VIEW … AS."));
+            return Err(Error::validation(format!(
+                "View '{name}' refers to itself: {} -> {name}",
+                self.view_stack.join(" -> ")
+            ))
+            .hint("Drop one of these views, or change it with ALTER VIEW … AS."));
         }
         let query = view.query.as_ref().map_err(|error| {
             Error::validation(format!("the query of view '{name}' does not parse: {}", error.message()))
@@ -146,10 +159,18 @@ impl Binder<'_> {
         self.view_stack.pop();
         let mut bound = bound.map_err(|error| {
             let error = error.without_span();
-            if error.hint_text().is_some() { error } else { error.hint(format!("The view '{name}' needs it.")) }
+            if error.hint_text().is_some() {
+                error
+            } else {
+                error.hint(format!("The view '{name}' needs it."))
+            }
         })?;
         if bound.columns.len() != view.columns.len() {
-            return Err(Error::validation(format!("View '{name}' no longer fits its query: {} columns were declared, the query has {}", view.columns.len(), bound.columns.len())));
+            return Err(Error::validation(format!(
+                "View '{name}' no longer fits its query: {} columns were declared, the query has {}",
+                view.columns.len(),
+                bound.columns.len()
+            )));
         }
         for (column, declared) in bound.columns.iter_mut().zip(&view.columns) {
             column.name.clone_from(&declared.name);
@@ -197,7 +218,11 @@ impl Binder<'_> {
     ) -> Result<Relation> {
         let mut stored = scope.clone();
         stored.columns.retain(|column| {
-            table.table.schema.column(&column.name).is_some_and(|c| !matches!(c.kind, ColumnKind::Computed { .. }))
+            table
+                .table
+                .schema
+                .column(&column.name)
+                .is_some_and(|c| !matches!(c.kind, ColumnKind::Computed { .. }))
         });
         // A metadata column is read in the connector's type and has the declared one only behind its cast.
         let mut metadata = Vec::new();
@@ -225,7 +250,9 @@ impl Binder<'_> {
                     .iter()
                     .find(|(name, _)| *name == column.name)
                     .map(|(_, cast)| cast.expr.clone())
-                    .ok_or_else(|| Error::internal(format!("metadata column '{}' was not read", column.name)))?,
+                    .ok_or_else(|| {
+                        Error::internal(format!("metadata column '{}' was not read", column.name))
+                    })?,
                 _ => Expr::Column(column.column.clone()),
             };
             let unique = self.unique_column(&column.name);
@@ -253,7 +280,12 @@ impl Binder<'_> {
     }
 
     /// Makes a relation of a query with a name, and applies an alias.
-    fn aliased(&mut self, query: BoundQuery, name: Vec<String>, alias: Option<&ast::TableAlias>) -> Result<Relation> {
+    fn aliased(
+        &mut self,
+        query: BoundQuery,
+        name: Vec<String>,
+        alias: Option<&ast::TableAlias>,
+    ) -> Result<Relation> {
         let relation = self.derived_as(query, name);
         match alias {
             Some(alias) => self.rename(relation, alias),
@@ -279,7 +311,13 @@ impl Binder<'_> {
             let message = format!(
                 "List of column aliases must have same degree as table; table has {} columns ({}), whereas alias list has {} columns",
                 relation.scope.columns.len(),
-                relation.scope.columns.iter().map(|column| format!("'{}'", column.name)).collect::<Vec<_>>().join(", "),
+                relation
+                    .scope
+                    .columns
+                    .iter()
+                    .map(|column| format!("'{}'", column.name))
+                    .collect::<Vec<_>>()
+                    .join(", "),
                 alias.columns.len()
             );
             return Err(Error::validation(message)

@@ -69,7 +69,10 @@ impl Scope {
     }
 
     /// Returns the columns of one relation.
-    pub(crate) fn relation_star<'a>(&'a self, relation: &'a [String]) -> impl Iterator<Item = &'a ScopeColumn> {
+    pub(crate) fn relation_star<'a>(
+        &'a self,
+        relation: &'a [String],
+    ) -> impl Iterator<Item = &'a ScopeColumn> {
         self.columns.iter().filter(move |column| column.relation.ends_with(relation))
     }
 

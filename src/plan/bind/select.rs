@@ -29,7 +29,11 @@ pub(super) struct BoundSelect {
 
 impl Binder<'_> {
     /// Binds a SELECT; `order_by` is bound here too, because it may hold aggregates of its own.
-    pub(super) fn bind_select(&mut self, select: &ast::Select, order_by: &[ast::OrderByExpr]) -> Result<BoundSelect> {
+    pub(super) fn bind_select(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderByExpr],
+    ) -> Result<BoundSelect> {
         self.refuse_clauses(select)?;
         let outer_grouping = self.grouping.take();
         let bound = self.bind_select_body(select, order_by);
@@ -38,7 +42,11 @@ impl Binder<'_> {
     }
 
     /// Binds FROM, WHERE, GROUP BY and the list.
-    fn bind_select_body(&mut self, select: &ast::Select, order_by: &[ast::OrderByExpr]) -> Result<BoundSelect> {
+    fn bind_select_body(
+        &mut self,
+        select: &ast::Select,
+        order_by: &[ast::OrderByExpr],
+    ) -> Result<BoundSelect> {
         let mut relation = self.bind_from(&select.from)?;
         if let Some(condition) = &select.selection {
             if self.holds_aggregate(condition) {
@@ -58,7 +66,11 @@ impl Binder<'_> {
     }
 
     /// Binds the select list: stars expanded, names given.
-    pub(super) fn bind_items(&mut self, items: &[ast::SelectItem], scope: &Scope) -> Result<Vec<(String, BoundExpr)>> {
+    pub(super) fn bind_items(
+        &mut self,
+        items: &[ast::SelectItem],
+        scope: &Scope,
+    ) -> Result<Vec<(String, BoundExpr)>> {
         let mut bound = Vec::with_capacity(items.len());
         for item in items {
             match item {
@@ -76,7 +88,10 @@ impl Binder<'_> {
                     }
                     self.bind_star(item, scope.star(), &mut bound)?;
                 }
-                ast::SelectItem::QualifiedWildcard(ast::SelectItemQualifiedWildcardKind::ObjectName(name), _) => {
+                ast::SelectItem::QualifiedWildcard(
+                    ast::SelectItemQualifiedWildcardKind::ObjectName(name),
+                    _,
+                ) => {
                     let relation = name_parts(name);
                     let before = bound.len();
                     self.bind_star(item, scope.relation_star(&relation), &mut bound)?;
@@ -103,7 +118,9 @@ impl Binder<'_> {
             let expr = match self.grouped_column(column) {
                 Some(Some(grouped)) => grouped,
                 Some(None) => {
-                    return Err(self.invalid(item, format!("Expression '{}' is not being grouped", column.name)));
+                    return Err(
+                        self.invalid(item, format!("Expression '{}' is not being grouped", column.name))
+                    );
                 }
                 None => column_expr(column),
             };
@@ -161,7 +178,12 @@ impl Binder<'_> {
     }
 
     /// Filters by HAVING.
-    pub(super) fn having(&mut self, plan: LogicalPlan, node: &ast::Expr, condition: BoundExpr) -> Result<LogicalPlan> {
+    pub(super) fn having(
+        &mut self,
+        plan: LogicalPlan,
+        node: &ast::Expr,
+        condition: BoundExpr,
+    ) -> Result<LogicalPlan> {
         if !matches!(condition.data_type.root, TypeRoot::Boolean | TypeRoot::Null) {
             return Err(self.invalid(node, "HAVING clause must be a condition"));
         }
@@ -187,7 +209,8 @@ fn item_name(expr: &ast::Expr) -> Option<String> {
 /// Returns whether a bare word is a call without brackets.
 fn is_niladic(ident: &ast::Ident) -> bool {
     ident.quote_style.is_none()
-        && crate::function::find(&ident.value).is_some_and(|function| function.signatures().iter().any(|s| !s.contains('(')))
+        && crate::function::find(&ident.value)
+            .is_some_and(|function| function.signatures().iter().any(|s| !s.contains('(')))
 }
 
 /// Returns the name, or the name with the first number behind it that is free.

@@ -21,10 +21,14 @@ impl Binder<'_> {
             }
             ast::SetExpr::Query(query) => self.bind_query(query),
             ast::SetExpr::Values(values) => self.bind_values(values),
-            ast::SetExpr::SetOperation { op, set_quantifier, .. } => self.bind_set_operation(body, *op, *set_quantifier),
+            ast::SetExpr::SetOperation { op, set_quantifier, .. } => {
+                self.bind_set_operation(body, *op, *set_quantifier)
+            }
             ast::SetExpr::Table(table) => {
                 let parts = [&table.schema_name, &table.table_name].into_iter().flatten();
-                let name = ast::ObjectName(parts.map(|part| ast::ObjectNamePart::Identifier(ast::Ident::new(part))).collect());
+                let name = ast::ObjectName(
+                    parts.map(|part| ast::ObjectNamePart::Identifier(ast::Ident::new(part))).collect(),
+                );
                 let relation = self.bind_table(&name, None)?;
                 let columns = relation.scope.columns.into_iter().map(|column| OutputColumn {
                     name: column.name,
@@ -69,7 +73,9 @@ impl Binder<'_> {
             (ast::SetOperator::Intersect, true) => return Err(self.unsupported(body, "INTERSECT ALL")),
             (ast::SetOperator::Except, false) => "EXCEPT",
             (ast::SetOperator::Except, true) => return Err(self.unsupported(body, "EXCEPT ALL")),
-            (ast::SetOperator::Minus, _) => return Err(self.invalid(body, "MINUS is not Flink SQL").hint("Write EXCEPT.")),
+            (ast::SetOperator::Minus, _) => {
+                return Err(self.invalid(body, "MINUS is not Flink SQL").hint("Write EXCEPT."));
+            }
         };
         let (plans, columns) = self.aligned(body, name, inputs)?;
         let plan = match wanted {
@@ -77,7 +83,9 @@ impl Binder<'_> {
                 let union = LogicalPlan::Union(Union::try_new(plans.into_iter().map(Arc::new).collect())?);
                 if is_all { union } else { LogicalPlan::Distinct(Distinct::All(Arc::new(union))) }
             }
-            ast::SetOperator::Intersect => fold_sets(plans, |left, right| LogicalPlanBuilder::intersect(left, right, false))?,
+            ast::SetOperator::Intersect => {
+                fold_sets(plans, |left, right| LogicalPlanBuilder::intersect(left, right, false))?
+            }
             _ => fold_sets(plans, |left, right| LogicalPlanBuilder::except(left, right, false))?,
         };
         Ok(BoundQuery { plan, columns })
@@ -96,9 +104,11 @@ impl Binder<'_> {
         }
         let mut columns = Vec::with_capacity(width);
         for position in 0..width {
-            let types: Vec<DataType> = inputs.iter().map(|input| input.columns[position].data_type.clone()).collect();
-            let data_type = function::common_type(&types)
-                .ok_or_else(|| self.invalid(body, format!("Type mismatch in column {} of {name}", position + 1)))?;
+            let types: Vec<DataType> =
+                inputs.iter().map(|input| input.columns[position].data_type.clone()).collect();
+            let data_type = function::common_type(&types).ok_or_else(|| {
+                self.invalid(body, format!("Type mismatch in column {} of {name}", position + 1))
+            })?;
             let visible = inputs[0].columns[position].name.clone();
             let column = self.unique_column(&visible);
             columns.push(OutputColumn { name: visible, data_type, column });
@@ -108,7 +118,9 @@ impl Binder<'_> {
             let exprs = output_exprs(&input)
                 .into_iter()
                 .zip(&columns)
-                .map(|(bound, column)| self.cast_to(bound, &column.data_type).expr.alias(column.column.name()))
+                .map(|(bound, column)| {
+                    self.cast_to(bound, &column.data_type).expr.alias(column.column.name())
+                })
                 .collect();
             plans.push(LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(input.plan))?));
         }
@@ -129,17 +141,24 @@ impl Binder<'_> {
         let mut columns = Vec::with_capacity(width);
         for position in 0..width {
             let types: Vec<DataType> = rows.iter().map(|row| row[position].data_type.clone()).collect();
-            let data_type = function::common_type(&types)
-                .ok_or_else(|| self.invalid(values, "Values passed to VALUES operator must have compatible types"))?;
+            let data_type = function::common_type(&types).ok_or_else(|| {
+                self.invalid(values, "Values passed to VALUES operator must have compatible types")
+            })?;
             let name = format!("EXPR${position}");
             let column = self.unique_column(&name);
             columns.push(OutputColumn { name, data_type, column });
         }
-        let fields: Vec<_> = columns.iter().map(|column| column.data_type.to_field(column.column.name())).collect();
+        let fields: Vec<_> =
+            columns.iter().map(|column| column.data_type.to_field(column.column.name())).collect();
         let schema = datafusion::common::DFSchema::try_from(arrow::datatypes::Schema::new(fields))?;
         let values: Vec<Vec<Expr>> = rows
             .into_iter()
-            .map(|row| row.into_iter().zip(&columns).map(|(value, column)| self.cast_to(value, &column.data_type).expr).collect())
+            .map(|row| {
+                row.into_iter()
+                    .zip(&columns)
+                    .map(|(value, column)| self.cast_to(value, &column.data_type).expr)
+                    .collect()
+            })
             .collect();
         let plan = LogicalPlan::Values(Values { schema: Arc::new(schema), values });
         Ok(BoundQuery { plan, columns })
@@ -152,6 +171,7 @@ fn fold_sets(
     combine: impl Fn(LogicalPlan, LogicalPlan) -> datafusion::error::Result<LogicalPlan>,
 ) -> Result<LogicalPlan> {
     let mut plans = plans.into_iter();
-    let first = plans.next().ok_or_else(|| crate::error::Error::internal("a set operation without inputs"))?;
+    let first =
+        plans.next().ok_or_else(|| crate::error::Error::internal("a set operation without inputs"))?;
     plans.try_fold(first, |left, right| Ok(combine(left, right)?))
 }

@@ -24,7 +24,9 @@ impl Binder<'_> {
                 let exists = Exists { subquery: subquery_of(query.plan), negated: *negated };
                 Ok(BoundExpr::new(Expr::Exists(exists), TypeRoot::Boolean.not_null()))
             }
-            ast::Expr::InSubquery { expr, subquery, negated } => self.bind_in_subquery(node, expr, subquery, *negated, scope),
+            ast::Expr::InSubquery { expr, subquery, negated } => {
+                self.bind_in_subquery(node, expr, subquery, *negated, scope)
+            }
             ast::Expr::Subquery(subquery) => {
                 let query = self.bind_inner(subquery, scope)?;
                 let [column] = query.columns.as_slice() else {
@@ -54,7 +56,8 @@ impl Binder<'_> {
         let query = self.bind_inner(subquery, scope)?;
         let incompatible = || self.invalid(node, "Values passed to IN operator must have compatible types");
         let [column] = query.columns.as_slice() else { return Err(incompatible()) };
-        let common = in_type(&[operand.data_type.clone(), column.data_type.clone()]).ok_or_else(incompatible)?;
+        let common =
+            in_type(&[operand.data_type.clone(), column.data_type.clone()]).ok_or_else(incompatible)?;
         let nullable = operand.data_type.nullable || column.data_type.nullable;
         let operand = self.cast_to(operand, &common);
         let unique = self.unique_column(&column.name);

@@ -20,10 +20,12 @@ impl Session {
             return Err(Error::internal("CREATE TABLE AS without a query"));
         };
         if create.temporary {
-            return Err(Error::unsupported("CREATE TABLE AS SELECT syntax does not support to create temporary table yet.")
-                .class(FlinkClass::PARSER_VALIDATE)
-                .at(create.name.span)
-                .hint("Create the temporary table first, then INSERT INTO it."));
+            return Err(Error::unsupported(
+                "CREATE TABLE AS SELECT syntax does not support to create temporary table yet.",
+            )
+            .class(FlinkClass::PARSER_VALIDATE)
+            .at(create.name.span)
+            .hint("Create the temporary table first, then INSERT INTO it."));
         }
         let identifier = self.resolve(&create.name)?;
         let exists = self.catalogs.permanent_object(&identifier).await?.is_some();
@@ -47,7 +49,10 @@ impl Session {
         let bound = planner.table(identifier.clone(), table.clone());
         let planned = planner.insert_into(&insert, bound).await?;
         if exists && create.replace.is_some() {
-            self.catalogs.drop_object(&identifier, false, true).await.map_err(|error| error.at(create.name.span))?;
+            self.catalogs
+                .drop_object(&identifier, false, true)
+                .await
+                .map_err(|error| error.at(create.name.span))?;
         }
         let created = self.catalogs.create_object(&identifier, CatalogObject::Table(table), false).await;
         created.map_err(|error| error.at(create.name.span))?;
@@ -59,7 +64,10 @@ impl Session {
 /// and takes the declared type.
 fn merged_elements(create: &CreateTable, columns: &[(String, DataType)]) -> Result<Vec<TableElement>> {
     let declared = |name: &str| {
-        create.elements.iter().find(|element| matches!(element, TableElement::Column(column) if column.name.value == name))
+        create
+            .elements
+            .iter()
+            .find(|element| matches!(element, TableElement::Column(column) if column.name.value == name))
     };
     let from_query = |(name, data_type): &(String, DataType)| {
         declared(name).cloned().unwrap_or_else(|| {
@@ -70,19 +78,24 @@ fn merged_elements(create: &CreateTable, columns: &[(String, DataType)]) -> Resu
             })
         })
     };
-    let in_query = |element: &TableElement| {
-        matches!(element, TableElement::Column(column) if columns.iter().any(|(name, _)| *name == column.name.value))
-    };
-    let mut elements: Vec<TableElement> = create.elements.iter().filter(|element| !in_query(element)).cloned().collect();
+    let in_query = |element: &TableElement| matches!(element, TableElement::Column(column) if columns.iter().any(|(name, _)| *name == column.name.value));
+    let mut elements: Vec<TableElement> =
+        create.elements.iter().filter(|element| !in_query(element)).cloned().collect();
     match &create.column_names {
         None => elements.extend(columns.iter().map(from_query)),
         Some(names) => {
             if names.len() != columns.len() {
-                return Err(order_error("The number of columns in the column list must match the number of columns in the source schema.", create.name.span));
+                return Err(order_error(
+                    "The number of columns in the column list must match the number of columns in the source schema.",
+                    create.name.span,
+                ));
             }
             for name in names {
                 let column = columns.iter().find(|(known, _)| *known == name.value).ok_or_else(|| {
-                    order_error(&format!("Column '{}' not found in the source schema.", name.value), name.span)
+                    order_error(
+                        &format!("Column '{}' not found in the source schema.", name.value),
+                        name.span,
+                    )
                 })?;
                 elements.push(from_query(column));
             }

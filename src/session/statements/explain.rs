@@ -26,12 +26,10 @@ impl Session {
         match statement {
             Statement::Query(query) => planner.query(query).await?.explain(details),
             Statement::Insert(insert) => planner.insert(insert).await?.explain(details),
-            Statement::CreateTable(create) if create.query.is_some() => {
-                match &create.query {
-                    Some(query) => planner.query(query).await?.explain(details),
-                    None => Err(Error::internal("a table without a query was explained")),
-                }
-            }
+            Statement::CreateTable(create) if create.query.is_some() => match &create.query {
+                Some(query) => planner.query(query).await?.explain(details),
+                None => Err(Error::internal("a table without a query was explained")),
+            },
             _ => Err(Error::unsupported("EXPLAIN of this statement is not supported")
                 .hint("EXPLAIN takes a query, an INSERT, a statement set or CREATE TABLE … AS.")),
         }

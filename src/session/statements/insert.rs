@@ -23,8 +23,12 @@ impl Session {
     }
 
     /// Starts a job that writes one table or several, and waits for it where `table.dml-sync` says so.
-    pub(in crate::session) async fn submit(&mut self, inserts: Vec<PlannedInsert>) -> Result<StatementResult> {
-        let targets: Vec<String> = inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
+    pub(in crate::session) async fn submit(
+        &mut self,
+        inserts: Vec<PlannedInsert>,
+    ) -> Result<StatementResult> {
+        let targets: Vec<String> =
+            inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
         let name = self.config.get_optional(&PIPELINE_NAME)?;
         let name = name.unwrap_or_else(|| format!("insert-into_{}", targets.join(",")));
         let (id, stop) = self.jobs.register(name);
@@ -62,11 +66,14 @@ impl Session {
             let sinks = inputs.into_iter().map(|input| run_sink(input, Arc::clone(&output)));
             let ended = futures::future::try_join_all(sinks).await.map(drop);
             let stopped = jobs.get(id).is_some_and(|job| job.status == JobStatus::Cancelling);
-            jobs.set_status(id, match &ended {
-                Err(_) => JobStatus::Failed,
-                Ok(()) if stopped => JobStatus::Canceled,
-                Ok(()) => JobStatus::Finished,
-            });
+            jobs.set_status(
+                id,
+                match &ended {
+                    Err(_) => JobStatus::Failed,
+                    Ok(()) if stopped => JobStatus::Canceled,
+                    Ok(()) => JobStatus::Finished,
+                },
+            );
             ended
         }
     }
@@ -89,7 +96,11 @@ impl Session {
 async fn prepare_sink(planned: PlannedInsert, stop: &Arc<Notify>) -> Result<SinkInput> {
     let (prepared, insert) = planned.prepare().await?;
     let rows = prepared.start(run_stream)?;
-    Ok(SinkInput { sink: insert.sink, rows: until_stopped(rows, Arc::clone(stop)), overwrite: insert.overwrite })
+    Ok(SinkInput {
+        sink: insert.sink,
+        rows: until_stopped(rows, Arc::clone(stop)),
+        overwrite: insert.overwrite,
+    })
 }
 
 /// Ends a stream when the signal is given.

@@ -48,8 +48,10 @@ impl Session {
     /// Closes the statement set and runs it.
     pub(in crate::session) async fn end_statement_set(&mut self) -> Result<StatementResult> {
         let collected = self.statement_set.take().ok_or_else(|| {
-            Error::validation("No Statement Set to submit. 'END' statement should be used after 'BEGIN STATEMENT SET'.")
-                .class(FlinkClass::GATEWAY_EXECUTION)
+            Error::validation(
+                "No Statement Set to submit. 'END' statement should be used after 'BEGIN STATEMENT SET'.",
+            )
+            .class(FlinkClass::GATEWAY_EXECUTION)
         })?;
         if collected.is_empty() {
             return Ok(StatementResult::Done);
@@ -60,7 +62,10 @@ impl Session {
     }
 
     /// Runs several INSERTs as one job.
-    pub(in crate::session) async fn execute_statement_set(&mut self, statements: &[Statement]) -> Result<StatementResult> {
+    pub(in crate::session) async fn execute_statement_set(
+        &mut self,
+        statements: &[Statement],
+    ) -> Result<StatementResult> {
         let planner = Planner::new(&self.catalogs, &self.config)?;
         let mut inserts = Vec::with_capacity(statements.len());
         for statement in statements {
