@@ -111,7 +111,7 @@ fn describe(plan: &LogicalPlan, section: Section) -> (&'static str, String) {
         }
         LogicalPlan::Limit(limit) => {
             let number = |expr: &Option<Box<Expr>>, none: &str| {
-                expr.as_ref().map_or(none.to_owned(), |expr| expr.to_string())
+                expr.as_ref().map_or(none.to_owned(), ToString::to_string)
             };
             (
                 pick("LogicalSort", "Limit"),

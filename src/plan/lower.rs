@@ -86,11 +86,11 @@ fn node(plan: &LogicalPlan) -> Result<StreamNode> {
             inputs: union.inputs.iter().map(|input| node(input)).collect::<Result<_>>()?,
         }),
         LogicalPlan::Values(values) => {
-            Ok(StreamNode::Values { rows: values.values.clone(), schema: values.schema.clone() })
+            Ok(StreamNode::Values { rows: values.values.clone(), schema: DFSchemaRef::clone(&values.schema) })
         }
         LogicalPlan::EmptyRelation(empty) => Ok(StreamNode::Values {
             rows: if empty.produce_one_row { vec![Vec::new()] } else { Vec::new() },
-            schema: empty.schema.clone(),
+            schema: DFSchemaRef::clone(&empty.schema),
         }),
         LogicalPlan::Limit(limit) => {
             let (SkipType::Literal(skip), FetchType::Literal(fetch)) =

@@ -76,7 +76,7 @@ impl TableSet {
         config: &Arc<SessionConfig>,
     ) -> Result<TableSet> {
         let mut set = TableSet::default();
-        let mut pending: Vec<Vec<String>> = queries.iter().flat_map(|query| relation_names(*query)).collect();
+        let mut pending: Vec<Vec<String>> = queries.iter().flat_map(|query| relation_names(query)).collect();
         while let Some(parts) = pending.pop() {
             if set.names.contains_key(&parts) {
                 continue;

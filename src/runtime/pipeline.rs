@@ -49,8 +49,10 @@ fn limit(
 ) -> BoxStream<'static, Result<ChangelogBatch>> {
     let left = fetch.unwrap_or(usize::MAX);
     stream::try_unfold((input, skip, left), |(mut input, mut skip, left)| async move {
-        while left > 0 {
-            let Some(batch) = input.next().await else { break };
+        if left == 0 {
+            return Ok(None);
+        }
+        while let Some(batch) = input.next().await {
             let batch = batch?;
             let skipped = skip.min(batch.row_count());
             skip -= skipped;

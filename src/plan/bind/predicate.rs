@@ -13,23 +13,23 @@ impl Binder<'_> {
     /// Binds a predicate with a syntax of its own.
     pub(super) fn bind_predicate(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
         match node {
-            ast::Expr::IsNull(operand) => self.bind_test(operand, scope, |expr| Expr::IsNull(expr), false),
+            ast::Expr::IsNull(operand) => self.bind_test(operand, scope, Expr::IsNull, false),
             ast::Expr::IsNotNull(operand) => {
-                self.bind_test(operand, scope, |expr| Expr::IsNotNull(expr), false)
+                self.bind_test(operand, scope, Expr::IsNotNull, false)
             }
-            ast::Expr::IsTrue(operand) => self.bind_test(operand, scope, |expr| Expr::IsTrue(expr), true),
+            ast::Expr::IsTrue(operand) => self.bind_test(operand, scope, Expr::IsTrue, true),
             ast::Expr::IsNotTrue(operand) => {
-                self.bind_test(operand, scope, |expr| Expr::IsNotTrue(expr), true)
+                self.bind_test(operand, scope, Expr::IsNotTrue, true)
             }
-            ast::Expr::IsFalse(operand) => self.bind_test(operand, scope, |expr| Expr::IsFalse(expr), true),
+            ast::Expr::IsFalse(operand) => self.bind_test(operand, scope, Expr::IsFalse, true),
             ast::Expr::IsNotFalse(operand) => {
-                self.bind_test(operand, scope, |expr| Expr::IsNotFalse(expr), true)
+                self.bind_test(operand, scope, Expr::IsNotFalse, true)
             }
             ast::Expr::IsUnknown(operand) => {
-                self.bind_test(operand, scope, |expr| Expr::IsUnknown(expr), true)
+                self.bind_test(operand, scope, Expr::IsUnknown, true)
             }
             ast::Expr::IsNotUnknown(operand) => {
-                self.bind_test(operand, scope, |expr| Expr::IsNotUnknown(expr), true)
+                self.bind_test(operand, scope, Expr::IsNotUnknown, true)
             }
             ast::Expr::IsDistinctFrom(left, right) => {
                 let (left, right) = (self.bind_expr(left, scope)?, self.bind_expr(right, scope)?);
