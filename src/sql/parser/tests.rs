@@ -120,6 +120,9 @@ fn views_functions_and_procedures() {
         panic!("no view")
     };
     assert_eq!(view.query_text, "SELECT  'é'");
+    let text = "CREATE VIEW v AS SELECT * FROM t /*+ OPTIONS('a'='b') */ ;";
+    let Statement::CreateView(view) = parse_statement(text).unwrap() else { panic!("no view") };
+    assert!(view.query_text.ends_with("*/"), "{}", view.query_text);
 }
 
 #[test]

@@ -33,7 +33,10 @@ impl Parser<'_> {
     /// Takes a query and its text as written.
     fn query_with_text(&mut self) -> Result<(Query, String)> {
         let query = self.spanned_query()?;
-        let text = self.text[query.span.start..query.span.end].to_owned();
+        // A hint behind the last table is no token, but a part of the query.
+        let hints = self.positions.hints_behind(query.span.end).map(|hint| hint.span.span.end);
+        let end = hints.max().unwrap_or(query.span.end);
+        let text = self.text[query.span.start..end].to_owned();
         Ok((query, text))
     }
 
