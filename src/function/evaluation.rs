@@ -64,6 +64,16 @@ pub(super) fn from_text(value: &str, root: TypeRoot) -> Value {
     Value { scalar: ScalarValue::try_from_array(&cast, 0).unwrap(), data_type }
 }
 
+/// Makes an array of values of one type.
+pub(super) fn array(elements: &[Value]) -> Value {
+    let element = &elements[0].data_type;
+    let scalars: Vec<ScalarValue> = elements.iter().map(|element| element.scalar.clone()).collect();
+    let list = ScalarValue::new_list(&scalars, &element.to_arrow(), true);
+    let nullable = elements.iter().any(|element| element.data_type.nullable);
+    let element = element.clone().with_nullable(nullable);
+    Value { data_type: TypeRoot::Array(Box::new(element)).not_null(), scalar: ScalarValue::List(list) }
+}
+
 /// Evaluates what `build` makes of the arguments: once with literals, once with columns of three rows.
 fn evaluate(arguments: &[Value], build: impl Fn(Vec<Expr>) -> Result<(Expr, DataType)>) -> Result<String> {
     let (constant, data_type) =

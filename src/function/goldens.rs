@@ -1,7 +1,7 @@
 //! Values and types that a real Flink 2.3 printed (batch, Europe/Berlin), for kernels that the binder does not reach yet.
 
 use super::evaluation::{
-    compared, converted, decimal, double, from_text, function, int, null, operation, text,
+    array, compared, converted, decimal, double, from_text, function, int, null, operation, text,
 };
 use super::{ArithmeticOp, ComparisonOp};
 use crate::schema::TypeRoot;
@@ -354,4 +354,40 @@ fn collections_are_made_and_read() {
         call("ROW", &[int(1), text("a"), null(TypeRoot::Int)]),
         "(1, a, NULL) :: ROW<`EXPR$0` INT NOT NULL, `EXPR$1` CHAR(1) NOT NULL, `EXPR$2` INT> NOT NULL"
     );
+}
+
+#[test]
+fn elements_of_arrays_are_chosen() {
+    let call = function;
+    let ints = |values: &[i32]| array(&values.iter().map(|value| int(*value)).collect::<Vec<_>>());
+    let result = "ARRAY<INT NOT NULL> NOT NULL";
+    assert_eq!(call("ARRAY_DISTINCT", &[ints(&[1, 2, 1])]), format!("[1, 2] :: {result}"));
+    assert_eq!(call("ARRAY_SORT", &[ints(&[3, 1, 2])]), format!("[1, 2, 3] :: {result}"));
+    assert_eq!(call("ARRAY_SLICE", &[ints(&[1, 2, 3, 4]), int(2), int(3)]), format!("[2, 3] :: {result}"));
+    assert_eq!(call("ARRAY_SLICE", &[ints(&[1, 2, 3, 4]), int(-2)]), format!("[3, 4] :: {result}"));
+    assert_eq!(call("ARRAY_UNION", &[ints(&[1, 2]), ints(&[2, 3])]), format!("[1, 2, 3] :: {result}"));
+    assert_eq!(call("ARRAY_EXCEPT", &[ints(&[1, 2]), ints(&[2])]), format!("[1] :: {result}"));
+    assert_eq!(call("ARRAY_INTERSECT", &[ints(&[1, 2]), ints(&[2, 3])]), format!("[2] :: {result}"));
+    assert_eq!(call("ARRAY_REMOVE", &[ints(&[1, 2, 1]), int(1)]), format!("[2] :: {result}"));
+    assert_eq!(call("ARRAY_REVERSE", &[ints(&[1, 2])]), format!("[2, 1] :: {result}"));
+    assert_eq!(call("ARRAY_CONCAT", &[ints(&[1]), ints(&[2])]), format!("[1, 2] :: {result}"));
+    assert_eq!(call("ARRAY_APPEND", &[ints(&[1]), int(2)]), format!("[1, 2] :: {result}"));
+    assert_eq!(call("ARRAY_APPEND", &[ints(&[1]), null(TypeRoot::Int)]), "[1, NULL] :: ARRAY<INT> NOT NULL");
+    assert_eq!(call("ARRAY_PREPEND", &[ints(&[1]), int(2)]), format!("[2, 1] :: {result}"));
+    assert_eq!(call("ARRAY_MAX", &[ints(&[1, 5, 2])]), "5 :: INT");
+    assert_eq!(call("ARRAY_MIN", &[ints(&[3, 1, 2])]), "1 :: INT");
+    assert_eq!(call("ARRAY_POSITION", &[ints(&[1, 2]), int(5)]), "0 :: INT NOT NULL");
+    assert_eq!(call("ARRAY_CONTAINS", &[ints(&[1, 2]), int(2)]), "TRUE :: BOOLEAN NOT NULL");
+    assert_eq!(call("CARDINALITY", &[ints(&[1, 2])]), "2 :: INT NOT NULL");
+    assert_eq!(call("ELEMENT", &[ints(&[7])]), "7 :: INT NOT NULL");
+    assert_eq!(call("ITEM", &[ints(&[7, 8]), int(2)]), "8 :: INT");
+    assert_eq!(call("ITEM", &[ints(&[7, 8]), int(5)]), "<NULL> :: INT");
+    assert!(
+        call("ITEM", &[ints(&[7]), int(0)])
+            .ends_with("Array element access needs an index starting at 1 but was 0.")
+    );
+    let texts = array(&[text("a"), null(TypeRoot::Char(1)), text("b")]);
+    assert_eq!(call("ARRAY_JOIN", &[texts.clone(), text("-"), text("?")]), "a-?-b :: STRING NOT NULL");
+    assert_eq!(call("ARRAY_JOIN", &[texts, text("-")]), "a-b :: STRING NOT NULL");
+    assert_eq!(call("SPLIT", &[text("a b  c"), text(" ")]), "[a, b, , c] :: ARRAY<STRING> NOT NULL");
 }

@@ -149,3 +149,117 @@ impl AggregateUDFImpl for FlinkAggregate {
         Ok(Box::new(ManyGroups(self.groups()?)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{Array, ArrayRef, BooleanArray, Float64Array, Int32Array, Int64Array, StringArray};
+    use datafusion::logical_expr::EmitTo;
+
+    use crate::schema::{TypeRoot, format_cell};
+
+    fn aggregate(kind: Kind, argument: TypeRoot, result: TypeRoot) -> FlinkAggregate {
+        FlinkAggregate::new(kind, argument.nullable(), result.nullable())
+    }
+
+    fn cells(data_type: &DataType, array: &ArrayRef) -> Vec<String> {
+        (0..array.len())
+            .map(|row| {
+                format_cell(data_type, array.as_ref(), row, chrono_tz::Tz::UTC).unwrap_or("<NULL>".to_owned())
+            })
+            .collect()
+    }
+
+    /// Accumulates rows of two groups in two parts that are merged by their states, and checks that one group alone agrees.
+    fn run(aggregate: &FlinkAggregate, values: ArrayRef, groups: &[usize]) -> Vec<String> {
+        let half = values.len() / 2;
+        let parts = [values.slice(0, half), values.slice(half, values.len() - half)];
+        let mut merged = ManyGroups(aggregate.groups().unwrap());
+        for (part, groups) in parts.iter().zip([&groups[..half], &groups[half..]]) {
+            let mut partial = ManyGroups(aggregate.groups().unwrap());
+            partial.update_batch(std::slice::from_ref(part), groups, None, 2).unwrap();
+            let states = partial.state(EmitTo::All).unwrap();
+            let types: Vec<ArrowType> = states.iter().map(|state| state.data_type().clone()).collect();
+            assert_eq!(types, aggregate.state_types());
+            merged.merge_batch(&states, &[0, 1], None, 2).unwrap();
+        }
+        let first = merged.evaluate(EmitTo::First(1)).unwrap();
+        let second = merged.evaluate(EmitTo::All).unwrap();
+        assert_eq!(first.data_type(), &aggregate.result.to_arrow());
+        let mut alone = OneGroup::new(aggregate.groups().unwrap());
+        let filter: BooleanArray = groups.iter().map(|group| Some(*group == 0)).collect();
+        alone.update_batch(&[arrow::compute::filter(&values, &filter).unwrap()]).unwrap();
+        let array = alone.evaluate().unwrap().to_array().unwrap();
+        assert_eq!(cells(&aggregate.result, &array), cells(&aggregate.result, &first));
+        cells(&aggregate.result, &first).into_iter().chain(cells(&aggregate.result, &second)).collect()
+    }
+
+    #[test]
+    fn integers_wrap_and_are_cut() {
+        let values: ArrayRef =
+            Arc::new(Int64Array::from(vec![Some(100), None, Some(100), Some(1), Some(2), Some(4), None]));
+        let groups = [0, 0, 0, 1, 1, 1, 1];
+        let of =
+            |kind| run(&aggregate(kind, TypeRoot::BigInt, TypeRoot::TinyInt), Arc::clone(&values), &groups);
+        assert_eq!(of(Kind::Sum), ["-56", "7"]);
+        assert_eq!(of(Kind::Average), ["100", "2"]);
+        assert_eq!(of(Kind::VariancePopulation), ["0", "1"]);
+        assert_eq!(of(Kind::VarianceSample), ["0", "2"]);
+        assert_eq!(of(Kind::DeviationSample), ["0", "1"]);
+    }
+
+    #[test]
+    fn doubles_and_decimals_have_their_own_arithmetic() {
+        let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0, 4.0, 5.0]));
+        let groups = [0, 0, 0, 0, 1];
+        let deviation = aggregate(Kind::DeviationSample, TypeRoot::Double, TypeRoot::Double);
+        assert_eq!(run(&deviation, doubles, &groups), ["1.2909944487358056", "<NULL>"]);
+        let decimals =
+            arrow::array::Decimal128Array::from(vec![110, 225]).with_precision_and_scale(38, 2).unwrap();
+        let average = aggregate(Kind::Average, TypeRoot::Decimal(38, 2), TypeRoot::Decimal(38, 6));
+        assert_eq!(run(&average, Arc::new(decimals), &[0, 0]), ["1.675000", "<NULL>"]);
+        let large =
+            arrow::array::Decimal128Array::from(vec![super::super::super::decimal::POWERS_OF_TEN[38] - 1, 1])
+                .with_precision_and_scale(38, 0)
+                .unwrap();
+        let sum = aggregate(Kind::Sum, TypeRoot::Decimal(38, 0), TypeRoot::Decimal(38, 0));
+        assert_eq!(run(&sum, Arc::new(large), &[0, 0]), ["<NULL>", "<NULL>"]);
+    }
+
+    #[test]
+    fn values_and_texts_follow_the_order_of_arrival() {
+        let texts: ArrayRef = Arc::new(StringArray::from(vec![None, Some("a"), Some("b"), Some("a"), None]));
+        let groups = [0, 0, 0, 0, 1];
+        let of = |kind, result| run(&aggregate(kind, TypeRoot::STRING, result), Arc::clone(&texts), &groups);
+        assert_eq!(of(Kind::FirstValue, TypeRoot::STRING), ["a", "<NULL>"]);
+        assert_eq!(of(Kind::LastValue, TypeRoot::STRING), ["a", "<NULL>"]);
+        assert_eq!(of(Kind::ListAgg("-".to_owned()), TypeRoot::STRING), ["a-b-a", "<NULL>"]);
+        let multiset = TypeRoot::Multiset(Box::new(TypeRoot::STRING.nullable()));
+        assert_eq!(of(Kind::Collect, multiset), ["{a=2, b=1}", "{}"]);
+    }
+
+    #[test]
+    fn a_second_row_of_a_scalar_subquery_is_refused() {
+        let single = aggregate(Kind::SingleValue, TypeRoot::Int, TypeRoot::Int);
+        let mut one = OneGroup::new(single.groups().unwrap());
+        one.update_batch(&[Arc::new(Int32Array::from(vec![7]))]).unwrap();
+        assert_eq!(one.evaluate().unwrap(), datafusion::common::ScalarValue::Int32(Some(7)));
+        assert!(one.update_batch(&[Arc::new(Int32Array::from(vec![None]))]).is_err());
+    }
+
+    #[test]
+    fn distinct_passes_each_value_once_also_after_a_merge() {
+        let sum = aggregate(Kind::Sum, TypeRoot::BigInt, TypeRoot::BigInt);
+        let accumulator = || {
+            let inner = Box::new(OneGroup::new(sum.groups().unwrap()));
+            Distinct::new(ArrowType::Int64, inner).unwrap()
+        };
+        let mut part = accumulator();
+        part.update_batch(&[Arc::new(Int64Array::from(vec![Some(1), Some(2), Some(1), None]))]).unwrap();
+        let state = part.state().unwrap().remove(0).to_array().unwrap();
+        let mut whole = accumulator();
+        whole.update_batch(&[Arc::new(Int64Array::from(vec![2, 3]))]).unwrap();
+        whole.merge_batch(&[state]).unwrap();
+        assert_eq!(whole.evaluate().unwrap(), datafusion::common::ScalarValue::Int64(Some(6)));
+    }
+}

@@ -87,7 +87,7 @@ pub(super) static TO_TIMESTAMP_LTZ: Definition = Definition {
         "TO_TIMESTAMP_LTZ(<CHARACTER>, <CHARACTER>)",
         "TO_TIMESTAMP_LTZ(<CHARACTER>, <CHARACTER>, <CHARACTER>)",
     ],
-    examples: &[("CAST(TO_TIMESTAMP_LTZ(1000, 3) AS BIGINT) IS NULL", "FALSE")],
+    examples: &[("TO_TIMESTAMP_LTZ('bad')", "<NULL>")],
     infer: |arguments| {
         let root = TypeRoot::TimestampLtz(3);
         const INTEGER: [Parameter; 2] = [Parameter::BigInt, Parameter::Int];

@@ -1,5 +1,6 @@
 //! The functions with a call syntax, by group.
 
+mod array;
 mod case;
 mod clock;
 mod collection;
@@ -9,6 +10,7 @@ mod encode;
 mod extract;
 mod floor_time;
 mod format;
+mod map;
 mod math;
 mod round;
 mod search;
@@ -140,6 +142,27 @@ pub static FUNCTIONS: &[&dyn ScalarFunction] = &[
     &collection::CARDINALITY,
     &collection::ELEMENT,
     &collection::ARRAY_CONTAINS,
+    &array::ARRAY_APPEND,
+    &array::ARRAY_CONCAT,
+    &array::ARRAY_DISTINCT,
+    &array::ARRAY_EXCEPT,
+    &array::ARRAY_INTERSECT,
+    &array::ARRAY_JOIN,
+    &array::ARRAY_MAX,
+    &array::ARRAY_MIN,
+    &array::ARRAY_POSITION,
+    &array::ARRAY_PREPEND,
+    &array::ARRAY_REMOVE,
+    &array::ARRAY_REVERSE,
+    &array::ARRAY_SLICE,
+    &array::ARRAY_SORT,
+    &array::ARRAY_UNION,
+    &map::MAP_KEYS,
+    &map::MAP_VALUES,
+    &map::MAP_ENTRIES,
+    &map::MAP_UNION,
+    &map::MAP_FROM_ARRAYS,
+    &map::SPLIT,
 ];
 
 #[cfg(test)]
