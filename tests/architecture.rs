@@ -159,7 +159,7 @@ fn no_test_file_is_forgotten() {
         let declaring =
             if declaring.as_os_str().is_empty() { PathBuf::from("main.rs") } else { declaring.join("mod.rs") };
         let text = fs::read_to_string(root().join("tests").join(&declaring)).unwrap_or_default();
-        if !text.lines().any(|line| line.trim().trim_start_matches("pub ") == format!("mod {name};")) {
+        if !text.lines().any(|line| line.trim().trim_start_matches("pub ").trim_start_matches("pub(crate) ") == format!("mod {name};")) {
             wrong.push(format!("{}: not declared in {}", inside.display(), declaring.display()));
         }
     }

@@ -13,17 +13,17 @@ fn start(home: &std::path::Path) -> Terminal {
     terminal
 }
 
-/// Runs a statement that answers with a text.
+/// Runs a statement on an empty screen and waits for a text in its answer.
 #[track_caller]
 fn run(terminal: &mut Terminal, statement: &str, answer: &str) {
+    clear(terminal);
     terminal.line(statement);
-    terminal.wait(answer, |screen| {
-        screen.rsplit_once(statement).is_some_and(|(_, after)| after.contains(answer))
-            && screen.trim_end().ends_with("\n\nLakehead SQL>")
-    });
+    terminal
+        .wait(answer, |screen| screen.contains(answer) && screen.trim_end().ends_with("\n\nLakehead SQL>"));
 }
 
 /// Empties the screen.
+#[track_caller]
 fn clear(terminal: &mut Terminal) {
     terminal.line("CLEAR;");
     terminal.wait("empty screen", |screen| screen.trim() == "Lakehead SQL>");
@@ -111,7 +111,7 @@ fn up_on_a_further_line_opens_the_whole_statement() {
     terminal.line("wrong,");
     // Up opens both lines, and the first of them is mended.
     terminal.keys("\x1b[A");
-    terminal.wait_for("Lakehead SQL> SELECT 1 AS\nwrong,\n");
+    terminal.wait_for("Lakehead SQL> SELECT 1 AS\nwrong,");
     terminal.keys("\x17right, 2 AS other;\r");
     terminal.wait("other", |screen| screen.contains("other |"));
     terminal.wait_for_prompt();
