@@ -391,7 +391,10 @@ pub struct ColumnDefinition {
 
 /// What a column is.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(clippy::large_enum_variant, reason = "there are as many as a statement has columns, and they do not live long")]
+#[allow(
+    clippy::large_enum_variant,
+    reason = "there are as many as a statement has columns, and they do not live long"
+)]
 pub enum ColumnDefinitionKind {
     /// `type [constraint]`.
     Physical {

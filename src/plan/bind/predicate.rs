@@ -14,23 +14,13 @@ impl Binder<'_> {
     pub(super) fn bind_predicate(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
         match node {
             ast::Expr::IsNull(operand) => self.bind_test(operand, scope, Expr::IsNull, false),
-            ast::Expr::IsNotNull(operand) => {
-                self.bind_test(operand, scope, Expr::IsNotNull, false)
-            }
+            ast::Expr::IsNotNull(operand) => self.bind_test(operand, scope, Expr::IsNotNull, false),
             ast::Expr::IsTrue(operand) => self.bind_test(operand, scope, Expr::IsTrue, true),
-            ast::Expr::IsNotTrue(operand) => {
-                self.bind_test(operand, scope, Expr::IsNotTrue, true)
-            }
+            ast::Expr::IsNotTrue(operand) => self.bind_test(operand, scope, Expr::IsNotTrue, true),
             ast::Expr::IsFalse(operand) => self.bind_test(operand, scope, Expr::IsFalse, true),
-            ast::Expr::IsNotFalse(operand) => {
-                self.bind_test(operand, scope, Expr::IsNotFalse, true)
-            }
-            ast::Expr::IsUnknown(operand) => {
-                self.bind_test(operand, scope, Expr::IsUnknown, true)
-            }
-            ast::Expr::IsNotUnknown(operand) => {
-                self.bind_test(operand, scope, Expr::IsNotUnknown, true)
-            }
+            ast::Expr::IsNotFalse(operand) => self.bind_test(operand, scope, Expr::IsNotFalse, true),
+            ast::Expr::IsUnknown(operand) => self.bind_test(operand, scope, Expr::IsUnknown, true),
+            ast::Expr::IsNotUnknown(operand) => self.bind_test(operand, scope, Expr::IsNotUnknown, true),
             ast::Expr::IsDistinctFrom(left, right) => {
                 let (left, right) = (self.bind_expr(left, scope)?, self.bind_expr(right, scope)?);
                 self.compare_with(node, left, ComparisonOp::IsDistinctFrom, right)

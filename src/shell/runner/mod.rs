@@ -16,7 +16,7 @@ use super::panics;
 use super::print::console::Console;
 use super::print::{OutputFormat, PrintSettings, ResultPrinter, messages, print_table, query_printer};
 use super::view;
-use crate::error::{Error, FlinkClass, Result, SourceText};
+use crate::error::{Error, ErrorKind, FlinkClass, Result, SourceText};
 use crate::session::{QueryResult, StatementResult};
 use crate::sql::{self, Piece, Statement};
 
@@ -120,10 +120,12 @@ impl Runner {
         });
         match waited {
             Some(Ok(())) => Outcome::Done,
-            Some(Err(error)) => {
+            // A job says itself that it failed; only one that panicked could not.
+            Some(Err(error)) if error.kind() == ErrorKind::Internal => {
                 self.report(error, None);
                 Outcome::Failed
             }
+            Some(Err(_)) => Outcome::Failed,
             None => Outcome::Interrupted,
         }
     }
