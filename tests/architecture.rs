@@ -179,11 +179,7 @@ fn no_test_file_is_forgotten() {
             declaring.join("mod.rs")
         };
         let text = fs::read_to_string(root().join("tests").join(&declaring)).unwrap_or_default();
-<<<<<<< HEAD
         if !text.lines().any(|line| line.trim().ends_with(&format!("mod {name};"))) {
-=======
-        if !text.lines().any(|line| line.trim().trim_start_matches("pub ").trim_start_matches("pub(crate) ") == format!("mod {name};")) {
->>>>>>> shell
             wrong.push(format!("{}: not declared in {}", inside.display(), declaring.display()));
         }
     }

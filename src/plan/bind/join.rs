@@ -61,7 +61,7 @@ impl Binder<'_> {
         let names: Vec<String> = match constraint {
             ast::JoinConstraint::On(condition) => {
                 let scope = left.scope.clone().join(right.scope.clone(), false, false);
-                let bound = self.bind_expr(condition, &scope)?;
+                let bound = self.bind_join_condition(condition, &scope)?;
                 let condition = self.condition(condition, bound, "ON clause must be a condition")?;
                 let plan = join_plan(left.plan, right.plan, join_type, condition.expr)?;
                 return Ok(Relation {
@@ -95,6 +95,14 @@ impl Binder<'_> {
         let left_names = left.scope.columns.len();
         let scope = left.scope.join(right.scope, left_nullable, right_nullable);
         self.merge_columns(plan, scope, left_names, &names, join_type)
+    }
+
+    /// Binds the condition of ON.
+    fn bind_join_condition(&mut self, condition: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
+        let before = std::mem::replace(&mut self.in_join_condition, true);
+        let bound = self.bind_expr(condition, scope);
+        self.in_join_condition = before;
+        bound
     }
 
     /// Finds a column of USING on one side.

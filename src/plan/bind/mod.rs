@@ -54,6 +54,8 @@ pub(crate) struct Binder<'a> {
     outer: Vec<Scope>,
     /// Aggregate calls may stand here; set while a SELECT list with groups is bound.
     grouping: Option<aggregate::Grouping>,
+    /// Whether a join condition is being bound: its equalities are keys, which compare by bits, so that NaN joins NaN.
+    in_join_condition: bool,
     /// What names in the text stand for; None inside views, whose text is not the user's.
     expansion: Option<Expansion>,
 }
@@ -76,6 +78,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,
+            in_join_condition: false,
             expansion: Some(Expansion::default()),
         }
     }

@@ -108,6 +108,15 @@ impl Binder<'_> {
         op: ComparisonOp,
         right: BoundExpr,
     ) -> Result<BoundExpr> {
+        if self.in_join_condition && op == ComparisonOp::Eq && left.data_type.root.is_approximate() {
+            let (left, right) = (left.clone(), right.clone());
+            if let Some((sides, common)) = self.to_common_type(vec![left, right])
+                && let [left, right] = sides.as_slice()
+            {
+                let equal = binary_expr(left.expr.clone(), Operator::Eq, right.expr.clone());
+                return Ok(BoundExpr::new(equal, TypeRoot::Boolean.nullable().with_nullable(common.nullable)));
+            }
+        }
         let compared = function::comparison(
             op,
             (left.expr, &left.data_type),

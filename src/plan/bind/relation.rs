@@ -152,6 +152,7 @@ impl Binder<'_> {
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,
+            in_join_condition: false,
             expansion: None,
         };
         let bound = inner.bind_query(&query.body);
