@@ -76,7 +76,7 @@ def csv(options: argparse.Namespace) -> None:
         "{'id':'INTEGER','n':'INTEGER','name':'VARCHAR','x':'DOUBLE','d':'DATE','word':'VARCHAR','quote':'VARCHAR','share':'DOUBLE'}"
     )
     duck = (
-        "import duckdb; c = duckdb.connect(); c.execute('SET threads = 2'); "
+        "import duckdb; c = duckdb.connect(); c.execute('SET threads = 2'); c.execute('SET enable_progress_bar = false'); "
         f"print(c.execute(\"SELECT COUNT(*), SUM(x) FROM read_csv('{path}', header = false, delim = ',', quote = '\\\"', "
         f"escape = '\\\"', columns = {columns})\").fetchall())"
     )

@@ -8,5 +8,5 @@ for target in split parse; do
   corpus="$CARGO_TARGET_DIR/fuzz-corpus/$target"
   mkdir -p "$corpus"
   cargo +nightly fuzz run --fuzz-dir tests/fuzz --target-dir "$CARGO_TARGET_DIR/fuzz" "$target" \
-    "$corpus" "tests/fuzz/seeds/$target" -- -max_total_time="$seconds" -timeout=20 -max_len=65536
+    "$corpus" "tests/fuzz/corpus/$target" -- -max_total_time="$seconds" -timeout=20 -max_len=65536
 done
