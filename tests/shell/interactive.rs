@@ -211,3 +211,40 @@ fn a_history_that_cannot_be_written_is_a_warning() {
     terminal.wait_for("[WARNING] Unable to create history file: ");
     run(&mut terminal, "SHOW CURRENT CATALOG;", "1 row in set");
 }
+
+#[test]
+fn lines_of_a_job_appear_above_what_is_being_typed() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = start(home.path());
+    let done = "[INFO] Execute statement succeeded.";
+    run(&mut terminal, "SET 'execution.runtime-mode' = 'batch';", done);
+    run(
+        &mut terminal,
+        "CREATE TABLE slow (id INT) WITH ('connector' = 'datagen', 'number-of-rows' = '6', \
+         'rows-per-second' = '2', 'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '6');",
+        done,
+    );
+    run(&mut terminal, "CREATE TABLE p (id INT) WITH ('connector' = 'print');", done);
+    clear(&mut terminal);
+    terminal.line("INSERT INTO p SELECT id FROM slow;");
+    terminal.wait("prompt behind the job", |screen| {
+        screen.contains("Job ID: ") && screen.trim_end().ends_with("Lakehead SQL>")
+    });
+    terminal.keys("SELECT 'half");
+    terminal.wait("the last row above the half statement", |screen| {
+        let row = screen.find("+I[6]");
+        row.is_some() && row < screen.rfind("Lakehead SQL> SELECT 'half")
+    });
+}
+
+#[test]
+fn further_lines_are_numbered_where_asked() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = start(home.path());
+    let done = "[INFO] Execute statement succeeded.";
+    run(&mut terminal, "SET 'sql-client.display.show-line-numbers' = 'true';", done);
+    clear(&mut terminal);
+    terminal.line("SELECT");
+    terminal.line("1");
+    terminal.wait_for("Lakehead SQL> SELECT\n 2> 1\n 3>");
+}

@@ -1,6 +1,6 @@
 //! Scripts, flags and exit codes.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -225,4 +225,23 @@ fn options_come_from_flags_files_and_the_environment() {
         .run()
         .ok();
     assert!(finished.stdout.contains("1 row in set"), "{}", finished.stdout);
+}
+
+#[cfg(unix)]
+#[test]
+fn control_c_stops_a_script_with_130() {
+    let create = "CREATE TABLE endless (id INT) WITH ('connector' = 'datagen', 'rows-per-second' = '100');";
+    let lakehead = Lakehead::with(&["-c", &format!("{create} SELECT * FROM endless; SELECT 'not reached';")]);
+    let mut child = lakehead.spawn();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut printed = String::new();
+    while !printed.contains("| +I |") {
+        assert_ne!(output.read_line(&mut printed).unwrap(), 0, "{printed}");
+    }
+    let interrupted = std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(interrupted.unwrap().success());
+    output.read_to_string(&mut printed).unwrap();
+    assert!(printed.contains("\nQuery terminated, received a total of "), "{printed}");
+    assert!(!printed.contains("not reached"), "{printed}");
+    assert_eq!(child.wait().unwrap().code(), Some(130));
 }
