@@ -7,7 +7,8 @@ use sqlparser::ast;
 
 use super::{Binder, BoundExpr};
 use crate::error::{Error, FlinkClass, Result};
-use crate::schema::{IntervalKind, IntervalQualifier, TypeRoot};
+use crate::function::{DAY_TIME, YEAR_MONTH};
+use crate::schema::TypeRoot;
 use crate::sql::encoding::{self, TimeLiteral};
 
 /// Makes a NOT NULL constant.
@@ -147,7 +148,7 @@ impl Binder<'_> {
         Ok(constant(value, root))
     }
 
-    /// Binds `INTERVAL '…' unit [TO unit]`.
+    /// Binds `INTERVAL '…' unit [TO unit]`. Whatever its units, the type is that of months or of seconds, as Flink's TYPEOF says.
     pub(super) fn bind_interval(&self, node: &ast::Interval) -> Result<BoundExpr> {
         let Some((negative, written)) = encoding::interval_text(node) else {
             return Err(self.invalid(node.value.as_ref(), "an interval needs a text in single quotes"));
@@ -159,7 +160,6 @@ impl Binder<'_> {
         };
         let last = node.last_field.as_ref().map(unit);
         let leading = node.leading_precision.unwrap_or(2) as u8;
-        let fraction = node.fractional_seconds_precision.unwrap_or(6) as u8;
         let interval = IntervalText::parse(written, &first, last.as_deref(), leading).ok_or_else(|| {
             let qualifier = last.as_ref().map_or(first.clone(), |last| format!("{first} TO {last}"));
             self.invalid(
@@ -167,17 +167,14 @@ impl Binder<'_> {
                 format!("Illegal interval literal format '{written}' for INTERVAL {qualifier}"),
             )
         })?;
-        let qualifier = qualifier(&first, last.as_deref())
-            .ok_or_else(|| self.invalid(node.value.as_ref(), format!("unknown interval unit {first}")))?;
-        let kind = IntervalKind { qualifier, leading, fraction };
         Ok(match interval {
             IntervalText::Months(months) => constant(
                 ScalarValue::IntervalYearMonth(Some(months * sign)),
-                TypeRoot::IntervalYearMonth(kind),
+                TypeRoot::IntervalYearMonth(YEAR_MONTH),
             ),
             IntervalText::Millis(millis) => constant(
                 ScalarValue::DurationMillisecond(Some(millis * i64::from(sign))),
-                TypeRoot::IntervalDayTime(kind),
+                TypeRoot::IntervalDayTime(DAY_TIME),
             ),
         })
     }
@@ -273,26 +270,6 @@ fn seconds_millis(text: &str) -> Option<i64> {
     (valid(whole) && valid(fraction) && fraction.len() <= 9 && !whole.is_empty()).then_some(())?;
     let millis: i64 = format!("{fraction:0<3}")[..3].parse().ok()?;
     whole.parse::<i64>().ok()?.checked_mul(1000)?.checked_add(millis)
-}
-
-/// Returns the qualifier of an interval type.
-fn qualifier(first: &str, last: Option<&str>) -> Option<IntervalQualifier> {
-    Some(match (first, last) {
-        ("YEAR", None) => IntervalQualifier::Year,
-        ("YEAR", Some("MONTH")) => IntervalQualifier::YearToMonth,
-        ("MONTH" | "QUARTER", None) => IntervalQualifier::Month,
-        ("DAY" | "WEEK", None) => IntervalQualifier::Day,
-        ("DAY", Some("HOUR")) => IntervalQualifier::DayToHour,
-        ("DAY", Some("MINUTE")) => IntervalQualifier::DayToMinute,
-        ("DAY", Some("SECOND")) => IntervalQualifier::DayToSecond,
-        ("HOUR", None) => IntervalQualifier::Hour,
-        ("HOUR", Some("MINUTE")) => IntervalQualifier::HourToMinute,
-        ("HOUR", Some("SECOND")) => IntervalQualifier::HourToSecond,
-        ("MINUTE", None) => IntervalQualifier::Minute,
-        ("MINUTE", Some("SECOND")) => IntervalQualifier::MinuteToSecond,
-        ("SECOND", None) => IntervalQualifier::Second,
-        _ => return None,
-    })
 }
 
 /// Parses `yyyy-MM-dd`.

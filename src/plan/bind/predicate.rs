@@ -114,7 +114,10 @@ impl Binder<'_> {
                 && let [left, right] = sides.as_slice()
             {
                 let equal = binary_expr(left.expr.clone(), Operator::Eq, right.expr.clone());
-                return Ok(BoundExpr::new(equal, TypeRoot::Boolean.nullable().with_nullable(common.nullable)));
+                return Ok(BoundExpr::new(
+                    equal,
+                    TypeRoot::Boolean.nullable().with_nullable(common.nullable),
+                ));
             }
         }
         let compared = function::comparison(

@@ -34,38 +34,23 @@ pub(crate) const BATCH_CHANGELOG: &str =
 
 /// The commands that HELP lists, in Flink's order and words.
 const COMMANDS: &[(&str, &str)] = &[
-    ("HELP", "Prints the available commands."),
-    ("QUIT/EXIT", "Quits the SQL CLI client."),
-    ("CLEAR", "Clears the current terminal."),
+    ("HELP", "Shows this list."),
+    ("QUIT/EXIT", "Leaves the shell."),
+    ("CLEAR", "Empties the screen."),
     (
         "SET",
-        "Sets a session configuration property. Syntax: \"SET '<key>'='<value>';\". Use \"SET;\" for listing all properties.",
+        "SET 'key' = 'value'; changes an option, SET; lists what was changed, SET ALL; everything there is.",
     ),
-    (
-        "RESET",
-        "Resets a session configuration property. Syntax: \"RESET '<key>';\". Use \"RESET;\" for reset all session properties.",
-    ),
-    ("INSERT INTO", "Inserts the results of a SQL SELECT query into a declared table sink."),
-    (
-        "INSERT OVERWRITE",
-        "Inserts the results of a SQL SELECT query into a declared table sink and overwrite existing data.",
-    ),
-    ("SELECT", "Executes a SQL SELECT query on the Flink cluster."),
-    ("EXPLAIN", "Describes the execution plan of a query or table with the given name."),
-    ("BEGIN STATEMENT SET", "Begins a statement set. Syntax: \"BEGIN STATEMENT SET;\""),
-    ("END", "Ends a statement set. Syntax: \"END;\""),
-    (
-        "ADD JAR",
-        "Adds the specified jar file to the submitted jobs' classloader. Syntax: \"ADD JAR '<path_to_filename>.jar'\"",
-    ),
-    (
-        "REMOVE JAR",
-        "Removes the specified jar file from the submitted jobs' classloader. Syntax: \"REMOVE JAR '<path_to_filename>.jar'\"",
-    ),
-    (
-        "SHOW JARS",
-        "Shows the list of user-specified jar dependencies. This list is impacted by the --jar and --library startup options as well as the ADD/REMOVE JAR commands.",
-    ),
+    ("RESET", "RESET 'key'; takes one change back, RESET; all of them."),
+    ("INSERT INTO", "Adds the rows of a query to a table, as a job."),
+    ("INSERT OVERWRITE", "Puts the rows of a query in place of what the table holds."),
+    ("SELECT", "Runs a query and shows its rows, or its changes as they come."),
+    ("EXPLAIN", "Shows how a query or an INSERT would run, without running it."),
+    ("BEGIN STATEMENT SET", "Collects the INSERTs that follow ..."),
+    ("END", "... and runs them as one job."),
+    ("ADD JAR", "Is noted; nothing here needs a JAR."),
+    ("REMOVE JAR", "Takes a noted JAR off the list."),
+    ("SHOW JARS", "Lists the noted JARs."),
 ];
 
 /// Returns the text of HELP.
@@ -74,10 +59,7 @@ pub(crate) fn help() -> String {
     for (command, does) in COMMANDS {
         text.push_str(&format!("{command:<19}\t\t{does}\n"));
     }
-    text.push_str(
-        "\nHint: Make sure that a statement ends with \";\" for finalizing (multi-line) statements.\n\
-         You can also type any Flink SQL statement, please visit https://nightlies.apache.org/flink/flink-docs-stable/docs/dev/table/sql/overview/ for more details.\n",
-    );
+    text.push_str("\nEvery statement ends with ';' and may have several lines. All of Flink SQL is understood; what is not\nexecuted yet says so and what to do instead. Tab completes, Ctrl-C stops a query.\n");
     text
 }
 
@@ -138,7 +120,7 @@ mod tests {
 
     #[test]
     fn help_lines_have_the_layout_of_flink() {
-        assert!(help().contains("\nHELP               \t\tPrints the available commands.\n"));
+        assert!(help().contains("\nHELP               \t\tShows this list.\n"));
         assert!(help().contains("\nBEGIN STATEMENT SET\t\t"));
     }
 }
