@@ -1,7 +1,7 @@
 //! Runs the binary to its end and keeps what it printed.
 
 use std::io::{Read, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
@@ -17,6 +17,7 @@ pub(crate) struct Lakehead {
     arguments: Vec<String>,
     variables: Vec<(String, String)>,
     input: Vec<u8>,
+    folder: Option<PathBuf>,
 }
 
 /// What a run printed and how it ended.
@@ -38,6 +39,7 @@ impl Lakehead {
             arguments: Vec::new(),
             variables: Vec::new(),
             input: Vec::new(),
+            folder: None,
         }
     }
 
@@ -51,6 +53,12 @@ impl Lakehead {
     /// Sets what standard input holds.
     pub(crate) fn input(mut self, text: impl Into<Vec<u8>>) -> Lakehead {
         self.input = text.into();
+        self
+    }
+
+    /// Sets the working folder, which is the home otherwise.
+    pub(crate) fn folder(mut self, folder: &Path) -> Lakehead {
+        self.folder = Some(folder.to_owned());
         self
     }
 
@@ -83,7 +91,7 @@ impl Lakehead {
         let mut command = Command::new(env!("CARGO_BIN_EXE_lakehead"));
         command.args(&self.arguments).env_clear().env("HOME", self.home.path()).env("TZ", "UTC");
         command.envs(self.variables.iter().map(|(name, value)| (name, value)));
-        command.current_dir(self.home.path());
+        command.current_dir(self.folder.as_deref().unwrap_or(self.home.path()));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
     }
 

@@ -1,0 +1,67 @@
+//! Everything in `sql/` runs and prints what is checked in, and the README shows just that. `BLESS=1 cargo test examples` writes
+//! both anew.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::support::run::{Lakehead, masked};
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn is_blessing() -> bool {
+    std::env::var_os("BLESS").is_some()
+}
+
+/// Compares a text with a file, or writes the file.
+fn check(path: &Path, text: &str) {
+    if is_blessing() {
+        fs::write(path, text).unwrap();
+        return;
+    }
+    let expected = fs::read_to_string(path).unwrap_or_default();
+    assert!(expected == text, "{} is old:\n{text}", path.display());
+}
+
+fn scripts() -> Vec<PathBuf> {
+    let entries = fs::read_dir(root().join("sql")).unwrap().map(|entry| entry.unwrap().path());
+    let mut scripts: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|e| e == "sql")).collect();
+    scripts.sort();
+    scripts
+}
+
+#[test]
+fn scripts_print_what_is_checked_in() {
+    let scripts = scripts();
+    assert!(!scripts.is_empty());
+    for script in scripts {
+        let name = script.file_stem().unwrap().to_str().unwrap();
+        let finished = Lakehead::with(&["-f", script.to_str().unwrap()]).folder(root()).run().ok();
+        check(&root().join(format!("tests/golden/examples/{name}.out")), &masked(&finished.stdout, None));
+    }
+}
+
+#[test]
+fn the_readme_shows_real_transcripts() {
+    let quickstart = Lakehead::with(&["--echo", "-f", "sql/quickstart.sql"]).folder(root()).run().ok();
+    let error = Lakehead::with(&["--echo", "-f", "tests/golden/examples/an_error.sql"]).folder(root()).run();
+    assert_eq!(error.code, 1);
+    let path = root().join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let mut expected = readme.clone();
+    for (name, transcript) in [("sql/quickstart.sql", &quickstart.stdout), ("an error", &error.stdout)] {
+        let start = format!("<!-- transcript: {name} -->\n```\n");
+        let from = expected.find(&start).unwrap_or_else(|| panic!("the README has no transcript of {name}"))
+            + start.len();
+        let to = from + expected[from..].find("```\n<!-- end -->").unwrap();
+        let text = masked(transcript, None).replace("<time>", "0.01");
+        expected = format!("{}{}\n{}", &expected[..from], text.trim_end(), &expected[to..]);
+    }
+    if is_blessing() {
+        fs::write(&path, &expected).unwrap();
+        return;
+    }
+    assert!(readme == expected, "the README's transcripts are old: run BLESS=1 cargo test examples");
+}
