@@ -62,7 +62,8 @@ impl RateReader {
             let nanos = (u128::from(row) * 1_000_000_000).div_ceil(u128::from(rate));
             return Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         }
-        let tick = u128::from(row) * 10 / u128::from(rate);
+        // The first tick by whose end more than `row` rows have come.
+        let tick = ((u128::from(row) + 1) * 10).div_ceil(u128::from(rate)) - 1;
         Duration::from_millis(u64::try_from(tick * TICK.as_millis()).unwrap_or(u64::MAX))
     }
 }
@@ -108,6 +109,8 @@ mod tests {
         assert_eq!(RateReader::due(10_000, Duration::ZERO), 1_000);
         assert_eq!(RateReader::due(10_000, Duration::from_millis(250)), 3_000);
         assert_eq!(RateReader::time_of(2, 3), Duration::from_millis(1_500));
+        // A tick's share of rows is rounded down, so a row at its end waits for the next one.
+        assert_eq!(RateReader::time_of(83_467, 58_426), Duration::from_millis(700));
     }
 
     #[test]
