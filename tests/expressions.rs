@@ -100,7 +100,7 @@ async fn expressions_and_queries_have_flinks_values() {
             (Some(_), Err(_)) => {}
             (Some(_), Ok(_)) | (None, Err(_)) if is_other => other_outcomes += 1,
             (Some(error), Ok(rows)) => {
-                wrong.push(format!("{sql}\n  Flink refuses: {error}\n  ours: {rows:?}"))
+                wrong.push(format!("{sql}\n  Flink refuses: {error}\n  ours: {rows:?}"));
             }
             (None, Err(error)) => wrong.push(format!("{sql}\n  {error}")),
             (None, Ok(rows)) => {

@@ -59,7 +59,7 @@ productions! {
     drop_database: t => t.push("DROP DATABASE").maybe("IF EXISTS").object().one_of(&["", "RESTRICT", "CASCADE"]);
     alter_database: t => t.push("ALTER DATABASE").object().push("SET").options();
     create_table: t => { t.push("CREATE").maybe("TEMPORARY").push("TABLE").maybe("IF NOT EXISTS").object();
-        t.table_elements(); t.table_clauses() };
+        t.table_elements(); t.table_clauses(); };
     create_table_like: t => { t.push("CREATE TABLE").object(); if t.flag() { t.table_elements(); } t.table_clauses();
         t.push("LIKE").object().one_of(&["", "()", "(EXCLUDING ALL INCLUDING WATERMARKS)", "(OVERWRITING OPTIONS EXCLUDING CONSTRAINTS)"]) };
     create_table_as: t => { t.one_of(&["CREATE TABLE", "CREATE OR REPLACE TABLE", "REPLACE TABLE"]).object();
@@ -107,7 +107,7 @@ productions! {
         0 => { t.push("CATALOGS"); }, 1 => { t.push("DATABASES"); if t.flag() { t.one_of(&["FROM", "IN"]).name(); } },
         2 => { t.push("COLUMNS").one_of(&["FROM", "IN"]).object(); },
         _ => { t.one_of(&["TABLES", "VIEWS", "FUNCTIONS", "USER FUNCTIONS", "PROCEDURES", "MODELS", "MATERIALIZED TABLES", "CONNECTIONS"]);
-            if t.flag() { t.one_of(&["FROM", "IN"]).object(); } } } t.like() };
+            if t.flag() { t.one_of(&["FROM", "IN"]).object(); } } } t.like(); };
     show_others: t => { t.push("SHOW"); match t.pick(3) {
         0 => t.one_of(&["CURRENT CATALOG", "CURRENT DATABASE", "MODULES", "FULL MODULES", "JARS", "JOBS"]),
         1 => { t.push("PARTITIONS").object(); if t.flag() { t.partition() } else { t } },

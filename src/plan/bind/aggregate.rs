@@ -13,7 +13,7 @@ use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projec
 use sqlparser::ast;
 
 use super::call::literal_value;
-use super::select::BoundSelect;
+use super::select::{BoundSelect, item_name};
 use super::{Binder, BoundExpr, Relation, Scope, ScopeColumn};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, Argument};
@@ -93,7 +93,7 @@ impl Binder<'_> {
                 return Err(self.invalid(node, "Aggregate expression is illegal in GROUP BY clause"));
             }
             let bound = self.bind_expr(node, &relation.scope)?;
-            let column = self.unique_column("group");
+            let column = self.unique_column(&item_name(node).unwrap_or_else(|| "group".to_owned()));
             let data_type = bound.data_type.clone();
             let data_type = if nullable { data_type.with_nullable(true) } else { data_type };
             groups.push((bound.expr, BoundExpr::new(Expr::Column(column), data_type)));

@@ -193,7 +193,7 @@ impl Binder<'_> {
 }
 
 /// Returns the name that an expression has by itself: a column's or a field's.
-fn item_name(expr: &ast::Expr) -> Option<String> {
+pub(super) fn item_name(expr: &ast::Expr) -> Option<String> {
     match expr {
         ast::Expr::Identifier(ident) => Some(ident.value.clone()).filter(|_| !is_niladic(ident)),
         ast::Expr::CompoundIdentifier(idents) => idents.last().map(|ident| ident.value.clone()),
