@@ -1,6 +1,6 @@
 //! The text between `/*+` and `*/`: names with arguments, such as `OPTIONS('k' = 'v'), BROADCAST(a, b)`.
 
-use sqlparser::tokenizer::{Location, Token, Tokenizer, Whitespace};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
 
 use super::dialect::FlinkDialect;
 use super::{Hint, HintSpan, Spanned, SqlOption};
@@ -50,8 +50,9 @@ pub(super) fn parse_hints(content: &str, span: Span, previous_end: usize) -> Res
                 } else {
                     hint.arguments.push(argument);
                 }
-                let is_last = matches!(tokens.peek(), Some(token) if token.token == Token::RParen);
-                if !is_last && tokens.next_if(|token| token.token == Token::Comma).is_none() {
+                let is_last = |token: Option<&TokenWithSpan>| matches!(token, Some(token) if token.token == Token::RParen);
+                let has_comma = tokens.next_if(|token| token.token == Token::Comma).is_some();
+                if has_comma == is_last(tokens.peek()) {
                     return Err(malformed());
                 }
             }
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn malformed_hints_are_refused() {
-        for content in ["", " 1 ", " A(", " A(b c) ", " A('k'=) ", " A(,b) "] {
+        for content in ["", " 1 ", " A(", " A(b c) ", " A('k'=) ", " A(,b) ", " A(b,) "] {
             assert!(parse(content).is_err(), "{content}");
         }
     }

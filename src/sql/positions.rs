@@ -40,7 +40,9 @@ impl Positions {
 
     /// Returns the hints that stand right behind a token which ends at byte `end`.
     pub fn hints_behind(&self, end: usize) -> impl Iterator<Item = &Hint> {
-        self.hints.iter().filter(move |hint| hint.span.previous_end == end)
+        // Hints are in the order of the text, and so are the tokens before them.
+        let first = self.hints.partition_point(|hint| hint.span.previous_end < end);
+        self.hints[first..].iter().take_while(move |hint| hint.span.previous_end == end)
     }
 
     /// Returns the byte offset of a location; columns count characters from 1. An empty location is the start.

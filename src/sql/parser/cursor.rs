@@ -27,7 +27,7 @@ pub(super) struct Parser<'a> {
     /// What the rules asked for at token `expected_at`, in their order.
     expected: Vec<&'static str>,
     expected_at: usize,
-    /// Ends of the tokens behind which hints were looked for.
+    /// Ends of the tokens behind which hints were looked for, ascending, since no rule goes back.
     hint_places: Vec<usize>,
 }
 
@@ -202,8 +202,11 @@ impl<'a> Parser<'a> {
                 self.unexpected()
             });
         }
-        let stray =
-            self.positions.hints().iter().find(|hint| !self.hint_places.contains(&hint.span.previous_end));
+        let stray = self
+            .positions
+            .hints()
+            .iter()
+            .find(|hint| self.hint_places.binary_search(&hint.span.previous_end).is_err());
         let Some(hint) = stray else { return Ok(()) };
         let span = hint.span.span;
         let (line, column) = self.line_column(span.start);
@@ -381,14 +384,27 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Escapes a token's source as Flink does in its messages.
+/// Escapes a token's source as Flink's generated parser does in its messages.
 fn escape(source: &str) -> String {
-    source
-        .replace('\\', "\\\\")
-        .replace('"', "\\\"")
-        .replace('\n', "\\n")
-        .replace('\r', "\\r")
-        .replace('\t', "\\t")
+    let mut escaped = String::with_capacity(source.len());
+    for character in source.chars() {
+        match character {
+            '\n' => escaped.push_str("\\n"),
+            '\r' => escaped.push_str("\\r"),
+            '\t' => escaped.push_str("\\t"),
+            '"' | '\'' | '\\' => {
+                escaped.push('\\');
+                escaped.push(character);
+            }
+            ' '..='~' => escaped.push(character),
+            other => {
+                for unit in other.encode_utf16(&mut [0; 2]) {
+                    escaped.push_str(&format!("\\u{unit:04x}"));
+                }
+            }
+        }
+    }
+    escaped
 }
 
 /// Names a sign for a hint.

@@ -7,6 +7,7 @@ use sqlparser::ast::{
 };
 use sqlparser::tokenizer::Token;
 
+use super::super::reserved::is_structural;
 use super::cursor::Parser;
 use crate::error::{Error, Result};
 
@@ -16,7 +17,7 @@ impl Parser<'_> {
         let mut select = empty_select(self.attached());
         self.expect("SELECT")?;
         self.hints_here();
-        if self.at("STREAM") && !self.ends_item(1) {
+        if self.at("STREAM") && self.starts_item(1) {
             return Err(Error::unsupported("SELECT STREAM is not supported").at(self.span()).hint(
                 "Leave STREAM out: whether a query runs on streams is up to 'execution.runtime-mode'.",
             ));
@@ -122,12 +123,15 @@ impl Parser<'_> {
         }
     }
 
-    /// Returns whether a select item ends before a token, so that the word before it is its name.
-    fn ends_item(&self, ahead: usize) -> bool {
-        matches!(
-            self.peek_at(ahead),
-            None | Some(Token::Comma | Token::RParen | Token::SemiColon | Token::Period)
-        ) || ["FROM", "AS", "UNION", "ORDER", "LIMIT"].iter().any(|keyword| self.at_ahead(ahead, keyword))
+    /// Returns whether a select item starts at a token, so that the word before it is no name.
+    fn starts_item(&self, ahead: usize) -> bool {
+        match self.peek_at(ahead) {
+            Some(Token::Word(word)) => word.quote_style.is_some() || !is_structural(&word.value),
+            Some(Token::Mul) => {
+                self.at_ahead(ahead + 1, "FROM") || self.peek_at(ahead + 1) == Some(&Token::Comma)
+            }
+            _ => false,
+        }
     }
 
     fn group_item(&mut self) -> Result<Expr> {

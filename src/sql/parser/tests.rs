@@ -223,6 +223,7 @@ fn errors_have_flinks_words() {
         ("CREATE TABLE x (a INT UNIQUE)", "UNIQUE constraint is not supported yet"),
         ("EXPLAIN PLAN_ADVICE, PLAN_ADVICE SELECT 1", "Duplicate EXPLAIN DETAIL is not allowed."),
         ("SELECT 1; SELECT 2", "only single statement supported"),
+        ("SHOW TABLES 'é'", "Encountered \"\\'\\u00e9\\'\" at line 1, column 13."),
         (";;", "Encountered \";\" at line 1, column 1."),
         ("SELECT 'abc", "unfinished string literal"),
         ("EXECUTE STATEMENT SET BEGIN INSERT INTO a SELECT 1;", "unfinished statement set"),
