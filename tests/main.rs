@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "tests panic")]
 
 mod architecture;
+mod bad_input;
 mod examples;
 mod expressions;
 mod flink_golden;

@@ -11,7 +11,7 @@ mod render;
 mod span;
 
 pub use class::FlinkClass;
-pub use redact::{REDACTED, is_sensitive_key, redact_value};
+pub use redact::{REDACTED, is_sensitive_key, redact_statement, redact_value};
 pub use render::{RenderedError, render};
 pub use span::{SourceText, Span};
 

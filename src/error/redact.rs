@@ -37,6 +37,29 @@ pub fn redact_value<'a>(key: &str, value: &'a str) -> &'a str {
     if is_sensitive_key(key) { REDACTED } else { value }
 }
 
+/// Returns SQL text with its secrets starred out.
+pub fn redact_statement(text: &str) -> String {
+    let mut shown = String::with_capacity(text.len());
+    let mut copied = 0;
+    for span in secret_spans(text) {
+        shown.push_str(&text[copied..span.start]);
+        shown.push_str(REDACTED);
+        copied = span.end;
+    }
+    shown + &text[copied..]
+}
+
+/// Stars out in a message what is a secret in the SQL text that it is about.
+pub(super) fn redact_message(message: String, source: &str) -> String {
+    // A shorter word is likely to be part of other words; nobody's secret is that short.
+    const SECRET_BYTES_MIN: usize = 4;
+    secret_spans(source)
+        .into_iter()
+        .map(|span| &source[span.start..span.end])
+        .filter(|secret| secret.len() >= SECRET_BYTES_MIN && !secret.starts_with("${"))
+        .fold(message, |message, secret| message.replace(secret, REDACTED))
+}
+
 /// Finds the values of secrets in SQL text: in `'key' = 'value'` and in `SET key = value`, quotes left out.
 pub(super) fn secret_spans(text: &str) -> Vec<Span> {
     let bytes = text.as_bytes();
@@ -61,7 +84,8 @@ pub(super) fn secret_spans(text: &str) -> Vec<Span> {
             }
             b'=' => {
                 after_equals = key.is_some();
-                at += 1;
+                // Named arguments have an arrow.
+                at += if bytes.get(at + 1) == Some(&b'>') { 2 } else { 1 };
                 continue;
             }
             byte => {
@@ -72,8 +96,10 @@ pub(super) fn secret_spans(text: &str) -> Vec<Span> {
                 continue;
             }
         };
+        // A literal right behind a key is one whose `=` was forgotten.
+        let is_value = after_equals || bytes.get(token.start.wrapping_sub(1)) == Some(&b'\'');
         match key {
-            Some(key) if after_equals && is_sensitive_key(&text[key.start..key.end]) => spans.push(token),
+            Some(key) if is_value && is_sensitive_key(&text[key.start..key.end]) => spans.push(token),
             _ => {}
         }
         (key, after_equals) = if after_equals { (None, false) } else { (Some(token), false) };
@@ -106,6 +132,19 @@ mod tests {
         let text = "CREATE TABLE t (a INT) WITH ('user' = 'u', 'password' = 'it''s', 'x.token'='t');\nSET my.secret = s3;";
         let found: Vec<&str> = secret_spans(text).iter().map(|span| &text[span.start..span.end]).collect();
         assert_eq!(found, ["it''s", "t", "s3"]);
+    }
+
+    #[test]
+    fn a_secret_is_found_without_its_equals_sign_and_as_an_argument() {
+        let text = "SET 'a.secret' 'one'; CALL p(password => 'two'); SELECT token 'x'";
+        assert_eq!(
+            redact_statement(text),
+            "SET 'a.secret' '******'; CALL p(password => '******'); SELECT token '******'"
+        );
+        assert_eq!(
+            redact_message("Encountered 'hunter2'".to_owned(), "SET 'password' 'hunter2'"),
+            "Encountered '******'"
+        );
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! The only code that turns an error into text: Flink's reason line, then place, caret, hint and causes.
 
-use super::redact::{REDACTED, secret_spans};
+use super::redact::{REDACTED, redact_message, secret_spans};
 use super::{Error, ErrorKind, SourceText, Span};
 
 /// An error ready for the terminal.
@@ -14,6 +14,10 @@ pub struct RenderedError {
 
 /// Renders an error. `source` is the text that the error's place points into; `verbose` adds every cause.
 pub fn render(error: &Error, source: Option<&SourceText>, verbose: bool) -> RenderedError {
+    let shown = |text: String| match source {
+        Some(source) => redact_message(text, &source.text),
+        None => text,
+    };
     let mut details = Vec::new();
     if let (Some(span), Some(source)) = (error.span(), source) {
         details.extend(excerpt(source, span.start, span.end));
@@ -24,20 +28,20 @@ pub fn render(error: &Error, source: Option<&SourceText>, verbose: bool) -> Rend
         );
     }
     if let Some(hint) = error.hint_text() {
-        details.push(format!("hint: {hint}"));
+        details.push(shown(format!("hint: {hint}")));
     }
     let mut cause = std::error::Error::source(error);
     let mut last = error.message().to_owned();
     while let Some(current) = cause {
         let text = current.to_string();
         if text != last && (verbose || !last.contains(&text)) {
-            details.push(format!("caused by: {text}"));
+            details.push(shown(format!("caused by: {text}")));
         }
         last = text;
         cause = current.source();
     }
     RenderedError {
-        reason: format!("{}: {}", error.flink_class().name(), error.message()),
+        reason: shown(format!("{}: {}", error.flink_class().name(), error.message())),
         details: details.join("\n"),
     }
 }

@@ -1,7 +1,7 @@
 //! The seam to DataFusion: every bound call and operator is one `FlinkFunction`, whose types were settled by the binder.
 
 use std::any::Any;
-use std::hash::{Hash, Hasher};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use arrow::array::Array;
@@ -144,9 +144,17 @@ impl ScalarUDFImpl for FlinkFunction {
 
     /// The result type is part of the name: casts of one column to two types must not share it.
     fn schema_name(&self, arguments: &[Expr]) -> DataFusionResult<String> {
+        // A longer name is shortened to its hash: names of nested calls contain each other, and are asked for at every level.
+        const NAME_BYTES_MAX: usize = 256;
         let arguments: Vec<String> =
             arguments.iter().map(|argument| argument.schema_name().to_string()).collect();
-        Ok(format!("{}({}): {}", self.body.name(), arguments.join(", "), self.inferred.result))
+        let mut arguments = arguments.join(", ");
+        if arguments.len() > NAME_BYTES_MAX {
+            let mut hasher = DefaultHasher::new();
+            arguments.hash(&mut hasher);
+            arguments = format!("#{:016x}", hasher.finish());
+        }
+        Ok(format!("{}({arguments}): {}", self.body.name(), self.inferred.result))
     }
 
     fn signature(&self) -> &Signature {

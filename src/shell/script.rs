@@ -10,7 +10,7 @@ use tokio::sync::mpsc;
 
 use super::print::messages::{CONTINUATION_PROMPT, PROMPT};
 use super::runner::{Outcome, Runner};
-use crate::error::{Error, FlinkClass, Result, SourceText};
+use crate::error::{Error, FlinkClass, Result, SourceText, redact_statement};
 use crate::sql::{Piece, Splitter};
 
 /// How a script is run.
@@ -220,10 +220,11 @@ impl Progress {
     }
 }
 
-/// Returns the statement behind its prompts, as it would stand on the screen.
+/// Returns the statement behind its prompts, as it would stand on the screen; a transcript shows no secrets.
 fn echo_of(piece: &Piece) -> String {
-    let mut echo = String::with_capacity(piece.text.len() + PROMPT.len() + 1);
-    for (index, line) in piece.text.lines().enumerate() {
+    let text = redact_statement(&piece.text);
+    let mut echo = String::with_capacity(text.len() + PROMPT.len() + 1);
+    for (index, line) in text.lines().enumerate() {
         echo.push_str(if index == 0 { PROMPT } else { CONTINUATION_PROMPT });
         echo.push_str(line.trim_end());
         echo.push('\n');

@@ -166,6 +166,9 @@ impl Binder<'_> {
             .map(|(argument, target)| self.cast_to(argument, target).expr)
             .collect();
         let expr = function::call(function, cast, &inferred, &self.context);
+        if matches!(expr, Expr::Case(_)) {
+            self.check_case_depth(node.place(self), &expr)?;
+        }
         Ok(BoundExpr::new(expr, inferred.result))
     }
 }

@@ -1,12 +1,13 @@
 //! Scalar expressions: one match over sqlparser's kinds; calls and predicates have files of their own.
 
-use datafusion::common::Column;
-use datafusion::logical_expr::Expr;
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion, TreeNodeVisitor};
+use datafusion::common::{Column, Result as DataFusionResult};
+use datafusion::logical_expr::{Case, Expr};
 use sqlparser::ast;
 
 use super::scope::Resolution;
 use super::{Binder, BoundExpr, Scope, ScopeColumn};
-use crate::error::{Error, FlinkClass, Result};
+use crate::error::{Error, FlinkClass, Result, Span};
 use crate::function::{self, ArithmeticOp};
 use crate::plan::expand::{quoted, quoted_path};
 use crate::schema::{DataType, TypeRoot};
@@ -17,6 +18,30 @@ const BALANCED_LINKS_MIN: usize = 16;
 
 // Limit: the planner's time grows with the square of a tree's depth.
 const CHAIN_DEPTH_MAX: usize = 2000;
+
+// Limit: the planner's time doubles with every CASE inside another; NULLIF and COALESCE become CASE.
+const CASE_DEPTH_MAX: usize = 12;
+
+/// Finds out how deep CASE stands in CASE.
+struct CaseDepth {
+    open: usize,
+    deepest: usize,
+}
+
+impl TreeNodeVisitor<'_> for CaseDepth {
+    type Node = Expr;
+
+    fn f_down(&mut self, node: &Expr) -> DataFusionResult<TreeNodeRecursion> {
+        self.open += usize::from(matches!(node, Expr::Case(_)));
+        self.deepest = self.deepest.max(self.open);
+        Ok(TreeNodeRecursion::Continue)
+    }
+
+    fn f_up(&mut self, node: &Expr) -> DataFusionResult<TreeNodeRecursion> {
+        self.open -= usize::from(matches!(node, Expr::Case(_)));
+        Ok(TreeNodeRecursion::Continue)
+    }
+}
 
 /// Returns whether operands of a chain may be combined in any grouping.
 fn is_associative(op: &ast::BinaryOperator) -> bool {
@@ -435,14 +460,38 @@ impl Binder<'_> {
         let (mut results, data_type) = self
             .to_common_type(results)
             .ok_or_else(|| self.invalid(node, "Illegal mixing of types in CASE or COALESCE statement"))?;
-        let otherwise = results.pop().map(|bound| Box::new(bound.expr));
-        let pairs = whens
+        let otherwise = results.pop().map(|bound| bound.expr);
+        let mut pairs: Vec<_> = whens
             .into_iter()
             .zip(results)
             .map(|(when, then)| (Box::new(when), Box::new(then.expr)))
             .collect();
-        let case = datafusion::logical_expr::Case::new(None, pairs, otherwise);
-        Ok(BoundExpr::new(Expr::Case(case), data_type))
+        // ELSE CASE … END goes on with the same branches, which keeps a ladder of them flat.
+        let otherwise = match otherwise {
+            Some(Expr::Case(inner)) if inner.expr.is_none() => {
+                pairs.extend(inner.when_then_expr);
+                inner.else_expr
+            }
+            other => other.map(Box::new),
+        };
+        let expr = Expr::Case(Case::new(None, pairs, otherwise));
+        self.check_case_depth(self.span(node), &expr)?;
+        Ok(BoundExpr::new(expr, data_type))
+    }
+
+    /// Refuses an expression that the planner would take too long for.
+    pub(super) fn check_case_depth(&self, place: Span, expr: &Expr) -> Result<()> {
+        let mut visitor = CaseDepth { open: 0, deepest: 0 };
+        expr.visit(&mut visitor)?;
+        if visitor.deepest <= CASE_DEPTH_MAX {
+            return Ok(());
+        }
+        Err(Error::validation(format!(
+            "CASE, COALESCE and NULLIF are nested too deeply: more than {CASE_DEPTH_MAX} levels"
+        ))
+        .class(FlinkClass::SQL_VALIDATOR)
+        .at(place)
+        .hint("Compute the inner ones in a subquery or a view, or continue the CASE with ELSE."))
     }
 
     /// Checks that an expression is a condition.

@@ -1,5 +1,6 @@
 //! Conditions: comparisons, IS, IN, BETWEEN, LIKE, AND and OR.
 
+use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::logical_expr::{Expr, Operator, binary_expr, lit};
 use sqlparser::ast;
 
@@ -166,6 +167,7 @@ impl Binder<'_> {
         let symmetric_low = encoding::symmetric_low(low);
         let symmetric = symmetric_low.is_some();
         let value = self.bind_expr(operand, scope)?;
+        self.check_repeatable(operand, &value.expr)?;
         let low = self.bind_expr(symmetric_low.unwrap_or(low), scope)?;
         let high = self.bind_expr(high, scope)?;
         let mut within = self.within(node, &value, &low, &high)?;
@@ -174,6 +176,23 @@ impl Binder<'_> {
             within = self.logical(node, within, &ast::BinaryOperator::Or, reversed)?;
         }
         Ok(if negated { BoundExpr::new(Expr::Not(Box::new(within.expr)), within.data_type) } else { within })
+    }
+
+    /// Refuses to write a value twice that is large: BETWEEN inside of BETWEEN would double it with every level.
+    fn check_repeatable(&self, node: &ast::Expr, expr: &Expr) -> Result<()> {
+        // Limit: a value with more parts than this may not stand left of BETWEEN.
+        const PARTS_MAX: usize = 1000;
+        let mut parts = 0;
+        expr.apply(|_| {
+            parts += 1;
+            Ok(if parts > PARTS_MAX { TreeNodeRecursion::Stop } else { TreeNodeRecursion::Continue })
+        })?;
+        if parts <= PARTS_MAX {
+            return Ok(());
+        }
+        Err(self
+            .invalid(node, format!("the value left of BETWEEN is too large: more than {PARTS_MAX} parts"))
+            .hint("Compute it in a subquery, and compare its column."))
     }
 
     /// Makes `low <= value AND value <= high`.

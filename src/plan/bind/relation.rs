@@ -159,12 +159,13 @@ impl Binder<'_> {
         self.view_stack = inner.view_stack;
         self.view_stack.pop();
         let mut bound = bound.map_err(|error| {
-            let error = error.without_span();
-            if error.hint_text().is_some() {
-                error
-            } else {
-                error.hint(format!("The view '{name}' needs it."))
+            if error.hint_text().is_some_and(|hint| !hint.starts_with("Did you mean")) {
+                return error.without_span();
             }
+            // A near name is no help to whoever reads the view: its text stays as it is.
+            Error::new(error.kind(), error.message()).class(error.flink_class()).hint(format!(
+                "View '{name}' needs it: bring it back, or change the view with ALTER VIEW … AS."
+            ))
         })?;
         if bound.columns.len() != view.columns.len() {
             return Err(Error::validation(format!(

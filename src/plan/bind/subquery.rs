@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 use crate::function::{self, Argument};
 use crate::schema::{DataType, TypeRoot};
 
+// Limit: the planner's time doubles with every subquery inside the expressions of another.
+const SUBQUERY_DEPTH_MAX: usize = 10;
+
 impl Binder<'_> {
     /// Binds a subquery expression.
     pub(super) fn bind_subquery_expr(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
@@ -86,6 +89,14 @@ impl Binder<'_> {
 
     /// Binds a query inside an expression: names that it does not know are those of the query around it.
     fn bind_inner(&mut self, query: &ast::Query, scope: &Scope) -> Result<BoundQuery> {
+        if self.outer.len() >= SUBQUERY_DEPTH_MAX {
+            return Err(self
+                .invalid(
+                    query,
+                    format!("subqueries are nested too deeply: more than {SUBQUERY_DEPTH_MAX} levels"),
+                )
+                .hint("Join the inner ones, or name them with WITH."));
+        }
         let grouping = self.grouping.take();
         self.outer.push(scope.clone());
         let bound = self.bind_query(query);

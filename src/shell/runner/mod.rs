@@ -16,7 +16,7 @@ use super::panics;
 use super::print::console::Console;
 use super::print::{OutputFormat, PrintSettings, ResultPrinter, messages, print_table, query_printer};
 use super::view;
-use crate::error::{Error, ErrorKind, FlinkClass, Result, SourceText};
+use crate::error::{Error, ErrorKind, FlinkClass, Result, SourceText, Span};
 use crate::session::{QueryResult, StatementResult};
 use crate::sql::{self, Piece, Statement};
 
@@ -96,6 +96,13 @@ impl Runner {
         match panics::catch(|| self.try_run(piece)) {
             Ok(outcome) => outcome,
             Err(error) => {
+                // An error that points nowhere is at least one of this statement.
+                let error = match first_token(&piece.text) {
+                    Some(first) if error.span().is_none() && error.kind() != ErrorKind::Interrupted => {
+                        error.at(first)
+                    }
+                    _ => error,
+                };
                 self.report(error.shifted(piece.span.start), Some(source));
                 if self.interrupts.is_raised() { Outcome::Interrupted } else { Outcome::Failed }
             }
@@ -323,6 +330,11 @@ fn is_allowed_in_init_script(statement: &Statement) -> bool {
         Statement::CreateTable(table) => table.query.is_none(),
         _ => false,
     }
+}
+
+/// Returns where a statement starts, behind its comments.
+fn first_token(text: &str) -> Option<Span> {
+    sql::token_spans(text).ok()?.into_iter().next()
 }
 
 #[cfg(test)]
