@@ -10,6 +10,7 @@ mod explain;
 mod graph;
 mod insert;
 mod lower;
+mod membership;
 mod optimise;
 mod provider;
 mod tables;

@@ -24,20 +24,22 @@ use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::optimizer::{Optimizer, OptimizerContext, OptimizerRule};
 
+use super::membership::{count_members, refuse_subqueries};
 use crate::error::Result;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 
 /// Optimises a query that is answered once. `FilterNullJoinKeys` must not be among the rules: it takes away the very NULLs that
-/// make NOT IN unknown.
+/// make NOT IN unknown. `SimplifyExpressions` comes behind the rules for subqueries: it doubles what stands in a CASE of booleans, and two
+/// copies of one subquery cannot be joined.
 pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
     let rules: Vec<Rule> = vec![
         Arc::new(OptimizeUnions::new()),
-        Arc::new(SimplifyExpressions::new()),
         Arc::new(ReplaceDistinctWithAggregate::new()),
         Arc::new(EliminateJoin::new()),
         Arc::new(DecorrelatePredicateSubquery::new()),
         Arc::new(ScalarSubqueryToJoin::new()),
+        Arc::new(SimplifyExpressions::new()),
         Arc::new(ExtractEquijoinPredicate::new()),
         Arc::new(EliminateDuplicatedExpr::new()),
         Arc::new(EliminateFilter::new()),
@@ -51,7 +53,9 @@ pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
         Arc::new(CommonSubexprEliminate::new()),
         Arc::new(OptimizeProjections::new()),
     ];
-    optimise(plan, rules)
+    let plan = optimise(count_members(plan)?, rules)?;
+    refuse_subqueries(&plan)?;
+    Ok(plan)
 }
 
 /// Optimises a query that runs as a stream of changes. LIMIT is not pushed down: below it every row counts.

@@ -19,6 +19,9 @@ use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, Argument};
 use crate::schema::DataType;
 
+/// CUBE has two to the power of its columns sets.
+const CUBE_PARTS_MAX: usize = 12;
+
 /// The groups of the SELECT that is being bound, and the aggregates found so far.
 #[derive(Debug, Clone)]
 pub(crate) struct Grouping {
@@ -53,7 +56,15 @@ impl Binder<'_> {
             ast::GroupByExpr::Expressions(_, modifiers) if !modifiers.is_empty() => {
                 return Err(self.unsupported(select, "this form of GROUP BY"));
             }
-            ast::GroupByExpr::Expressions(expressions, _) => GroupClause::of(expressions),
+            ast::GroupByExpr::Expressions(expressions, _) => {
+                let is_wide =
+                    |part: &ast::Expr| matches!(part, ast::Expr::Cube(parts) if parts.len() > CUBE_PARTS_MAX);
+                if let Some(cube) = expressions.iter().find(|part| is_wide(part)) {
+                    let what = format!("CUBE of more than {CUBE_PARTS_MAX} columns");
+                    return Err(self.unsupported(cube, &what));
+                }
+                GroupClause::of(expressions)
+            }
         };
         let in_list = select.projection.iter().any(|item| match item {
             ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
@@ -297,6 +308,14 @@ impl Binder<'_> {
             }
             calls.push(Expr::AggregateFunction(aggregate).alias(column.name()));
         }
+        if group_columns.is_empty() && calls.is_empty() {
+            // HAVING alone makes one group of all rows; DataFusion's node needs something to compute.
+            let rows = function::aggregate("COUNT", &[], false)
+                .ok_or_else(|| Error::internal("COUNT is missing"))??;
+            let argument = vec![datafusion::logical_expr::lit(1_i64)];
+            let call = AggregateFunction::new_udf(rows.accumulator, argument, false, None, Vec::new(), None);
+            calls.push(Expr::AggregateFunction(call).alias(self.unique_column("rows").name()));
+        }
         let input = LogicalPlan::Projection(Projection::try_new(projected, Arc::new(input))?);
         let groups = match &clause.sets {
             None => group_columns,
@@ -341,7 +360,7 @@ impl<'e> GroupClause<'e> {
                 ast::Expr::Rollup(parts) => {
                     (0..=parts.len()).rev().map(|length| parts[..length].iter().flatten().collect()).collect()
                 }
-                ast::Expr::Cube(parts) => (0..1_usize << parts.len().min(16))
+                ast::Expr::Cube(parts) => (0..1_usize << parts.len())
                     .rev()
                     .map(|mask| {
                         let chosen = parts

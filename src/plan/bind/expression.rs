@@ -126,8 +126,7 @@ impl Binder<'_> {
             let bound = BoundExpr::new(Expr::Column(column.column.clone()), column.data_type.clone());
             return self.bind_fields(bound, &idents[used..]);
         }
-        if let Some(bound) = self.bind_outer_name(&parts) {
-            let (bound, used) = bound;
+        if let Some((bound, used)) = self.bind_outer_name(idents, &parts, scope)? {
             return self.bind_fields(bound, &idents[used..]);
         }
         if let [ident] = idents
@@ -148,16 +147,37 @@ impl Binder<'_> {
         self.note(first.span.union(&last.span), || text);
     }
 
-    /// Finds a name in the queries around a subquery; the column becomes an outer reference.
-    fn bind_outer_name(&self, parts: &[String]) -> Option<(BoundExpr, usize)> {
-        self.outer.iter().rev().find_map(|scope| match scope.resolve(parts) {
-            Resolution::Column(column, used) => {
-                let field = std::sync::Arc::new(column.data_type.to_field(&column.column.name));
-                let expr = Expr::OuterReferenceColumn(field, column.column.clone());
-                Some((BoundExpr::new(expr, column.data_type.clone()), used))
+    /// Finds a name that `scope` does not know in the queries around a subquery; the column becomes an outer reference.
+    fn bind_outer_name(
+        &self,
+        idents: &[ast::Ident],
+        parts: &[String],
+        scope: &Scope,
+    ) -> Result<Option<(BoundExpr, usize)>> {
+        if !matches!(scope.resolve(parts), Resolution::NotFound) {
+            return Ok(None);
+        }
+        for (level, outer) in self.outer.iter().rev().enumerate() {
+            match outer.resolve(parts) {
+                Resolution::NotFound => {}
+                Resolution::Column(..) if level > 0 => {
+                    let what = format!(
+                        "'{}' of a query that is not the next one around a subquery",
+                        parts.join(".")
+                    );
+                    return Err(self.unsupported(&ast::Expr::CompoundIdentifier(idents.to_vec()), &what));
+                }
+                Resolution::Column(column, used) => {
+                    let field = std::sync::Arc::new(column.data_type.to_field(&column.column.name));
+                    let expr = Expr::OuterReferenceColumn(field, column.column.clone());
+                    return Ok(Some((BoundExpr::new(expr, column.data_type.clone()), used)));
+                }
+                Resolution::Ambiguous | Resolution::NoSuchColumn => {
+                    return Err(self.unknown_name(idents, parts, outer));
+                }
             }
-            _ => None,
-        })
+        }
+        Ok(None)
     }
 
     /// Makes the error for a name that stands for nothing.
@@ -235,20 +255,23 @@ impl Binder<'_> {
     fn bind_binary(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
         let mut spine = Vec::new();
         let mut first = node;
-        while let ast::Expr::BinaryOp { left, op, right } = first {
+        let mut group = None;
+        while let ast::Expr::BinaryOp { left, op, right } = first
+            && group.is_none()
+        {
             spine.push((first, op, right.as_ref()));
             first = left;
+            // The outermost part that is a group counts: what is below it means nothing above the aggregation.
+            group = self.bind_grouped(first)?;
         }
         spine.reverse();
-        let mut bound = self.bind_expr(first, scope)?;
+        let mut bound = match group {
+            Some(group) => group,
+            None => self.bind_expr(first, scope)?,
+        };
         let mut links = spine.as_slice();
         let mut depth = 0;
         while let Some((node, op, _)) = links.first() {
-            if let Some(grouped) = self.bind_grouped(node)? {
-                bound = grouped;
-                links = &links[1..];
-                continue;
-            }
             let run = links.iter().take_while(|(_, other, _)| other == op).count();
             if run >= BALANCED_LINKS_MIN && self.grouping.is_none() && is_associative(op) {
                 let mut operands = vec![bound];

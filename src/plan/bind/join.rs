@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::tree_node::TreeNode;
 use datafusion::common::{JoinType, NullEquality};
 use datafusion::logical_expr::{Expr, Join, JoinConstraint, LogicalPlan, Projection};
 use sqlparser::ast;
@@ -102,7 +103,11 @@ impl Binder<'_> {
         let before = std::mem::replace(&mut self.in_join_condition, true);
         let bound = self.bind_expr(condition, scope);
         self.in_join_condition = before;
-        bound
+        let bound = bound?;
+        if holds_subquery(&bound.expr) {
+            return Err(self.unsupported(condition, "a subquery in ON"));
+        }
+        Ok(bound)
     }
 
     /// Finds a column of USING on one side.
@@ -163,6 +168,14 @@ impl Binder<'_> {
         merged.append(&mut right);
         Ok(Relation { plan, scope: Scope { columns: merged } })
     }
+}
+
+/// Returns whether a query stands in an expression.
+fn holds_subquery(expr: &Expr) -> bool {
+    let is_subquery =
+        |expr: &Expr| Ok(matches!(expr, Expr::ScalarSubquery(_) | Expr::InSubquery(_) | Expr::Exists(_)));
+    // The closure never fails.
+    expr.exists(is_subquery).unwrap_or(false)
 }
 
 /// Makes a join; its equalities are found by the optimiser.

@@ -7,6 +7,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection
 use sqlparser::ast::{self, Spanned};
 
 use super::{Binder, BoundQuery, OutputColumn, Relation, Scope, ScopeColumn};
+use crate::catalog::ObjectIdentifier;
 use crate::error::{Error, FlinkClass, Result};
 use crate::plan::expand::quoted;
 use crate::plan::provider::SourceTable;
@@ -87,7 +88,8 @@ impl Binder<'_> {
             self.positions.hints_behind(span.end).filter(|hint| hint.name == "OPTIONS").cloned().collect();
         let relation = match self.tables.get(&parts) {
             ResolvedName::Table(table) => {
-                self.scan(&table.with_hints(&hints).map_err(|error| error.at(span))?, parts.clone())?
+                let relation = identifier_parts(&table.identifier);
+                self.scan(&table.with_hints(&hints).map_err(|error| error.at(span))?, relation)?
             }
             ResolvedName::View(view) => {
                 if !hints.is_empty() {
@@ -98,7 +100,7 @@ impl Binder<'_> {
                     .at(span));
                 }
                 let query = self.bind_view_query(&view).map_err(|error| error.without_span().at(span))?;
-                self.derived_as(query, parts.clone())
+                self.derived_as(query, identifier_parts(&view.identifier))
             }
             ResolvedName::Missing { object, candidates } => {
                 let error = Error::not_found(format!("Object '{object}' not found"))
@@ -351,6 +353,11 @@ impl Binder<'_> {
         let plan = LogicalPlan::Projection(Projection::try_new(exprs, Arc::new(query.plan))?);
         Ok(BoundQuery { plan, columns })
     }
+}
+
+/// Returns the parts that a table's or view's own name has: without an alias any of its ends qualifies a column.
+fn identifier_parts(identifier: &ObjectIdentifier) -> Vec<String> {
+    vec![identifier.catalog.clone(), identifier.path.database.clone(), identifier.path.object.clone()]
 }
 
 /// Returns the parts of a name.

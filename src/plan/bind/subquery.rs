@@ -97,8 +97,19 @@ impl Binder<'_> {
                 )
                 .hint("Join the inner ones, or name them with WITH."));
         }
+        let mut around = scope.clone();
+        if self.grouping.is_some() {
+            // Above an aggregation only its groups can be referred to.
+            around.columns.retain_mut(|column| match self.grouped_column(column) {
+                Some(Some(BoundExpr { expr: Expr::Column(group), data_type })) => {
+                    (column.column, column.data_type) = (group, data_type);
+                    true
+                }
+                _ => false,
+            });
+        }
         let grouping = self.grouping.take();
-        self.outer.push(scope.clone());
+        self.outer.push(around);
         let bound = self.bind_query(query);
         self.outer.pop();
         self.grouping = grouping;
