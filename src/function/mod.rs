@@ -14,15 +14,17 @@ mod definition;
 mod evaluation;
 #[cfg(test)]
 mod goldens;
+mod missing;
 mod operand;
 mod operator;
 mod scalar;
 mod typing;
 
-pub use aggregate::{BoundAggregate, aggregate, aggregate_names, is_aggregate};
+pub use aggregate::{BoundAggregate, aggregate, aggregate_names, aggregate_signatures, is_aggregate};
 pub use call::call;
 pub use cast::{cast, cast_expr, cast_supported};
 pub use context::EvalContext;
+pub use missing::is_missing;
 pub use operand::Operand;
 pub use operator::{
     ComparisonOp, arithmetic, arithmetic_error, comparison, comparison_type, interval_between, like, negate,

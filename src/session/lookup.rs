@@ -1,7 +1,7 @@
 //! What there is by name, for completion. A catalog that cannot be reached offers nothing: completion never fails.
 
 use super::Session;
-use crate::function::FUNCTIONS;
+use crate::function::{FUNCTIONS, aggregate_names};
 
 impl Session {
     /// Returns the names of all catalogs.
@@ -45,7 +45,7 @@ impl Session {
             .catalogs
             .functions()
             .names(self.catalogs.current_catalog(), self.catalogs.current_database());
-        builtin.chain(user).collect()
+        builtin.chain(aggregate_names().map(str::to_owned)).chain(user).collect()
     }
 
     /// Returns the loaded modules.

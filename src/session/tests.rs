@@ -406,6 +406,8 @@ async fn functions_modules_jars_and_jobs_are_listed() {
             ("CREATE TEMPORARY FUNCTION tf AS 'com.example.Missing'", "ClassNotFoundException: com.example.Missing"),
             ("SHOW USER FUNCTIONS", "f"),
             ("SHOW FUNCTIONS LIKE 'sub%'", "substr\nsubstring"),
+            ("SHOW FUNCTIONS LIKE 'coun%'", "count"),
+            ("DESCRIBE FUNCTION SUM", "is system function|true\nis temporary|false"),
             ("DESCRIBE FUNCTION nope", "ValidationException: Function with the identifier '`nope`' doesn't exist."),
             ("DROP FUNCTION f", "ok"),
             ("DROP FUNCTION f", "FunctionNotExistException: Function default_database.f does not exist in Catalog default_catalog."),

@@ -63,9 +63,14 @@ pub fn is_aggregate(name: &str) -> bool {
     AGGREGATES.iter().any(|(known, _)| known.eq_ignore_ascii_case(name))
 }
 
-/// Returns the names of all aggregate functions.
+/// Returns the names of all aggregate functions that users know of.
 pub fn aggregate_names() -> impl Iterator<Item = &'static str> {
-    AGGREGATES.iter().map(|(name, _)| *name)
+    AGGREGATES.iter().map(|(name, _)| *name).filter(|name| *name != "SINGLE_VALUE")
+}
+
+/// Returns the forms that an aggregate function takes; None if there is no such function.
+pub fn aggregate_signatures(name: &str) -> Option<&'static [&'static str]> {
+    AGGREGATES.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, signatures)| *signatures)
 }
 
 /// Types an aggregate call; None if there is no such aggregate function. COUNT(*) has no arguments.

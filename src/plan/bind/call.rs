@@ -5,7 +5,7 @@ use datafusion::logical_expr::Expr;
 use sqlparser::ast;
 
 use super::{Binder, BoundExpr, Scope, literal};
-use crate::error::Result;
+use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, Argument};
 
 impl Binder<'_> {
@@ -148,6 +148,11 @@ impl Binder<'_> {
         let types: Vec<_> = arguments.iter().map(|argument| argument.data_type.clone()).collect();
         let place = |error: crate::error::Error| error.at(node.place(self));
         let Some(function) = function::find(name) else {
+            if function::is_missing(name) {
+                let what = format!("the function {} is not supported yet", name.to_ascii_uppercase());
+                let refused = Error::unsupported(what).class(FlinkClass::TABLE);
+                return Err(place(refused.hint("SHOW FUNCTIONS lists those that are.")));
+            }
             return Err(place(function::no_match_error(name, &types)));
         };
         let described: Vec<Argument<'_>> = arguments

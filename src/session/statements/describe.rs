@@ -2,7 +2,7 @@
 
 use crate::catalog::CatalogObject;
 use crate::error::{Error, Result, redact_value};
-use crate::function::{Determinism, FUNCTIONS};
+use crate::function::{Determinism, aggregate_signatures};
 use crate::schema::{Column, ColumnKind, TableSchema};
 use crate::session::like_pattern::matches;
 use crate::session::result_table::{AnswerColumn, answer, info};
@@ -98,13 +98,14 @@ impl Session {
                 row("resource uris", &format!("[{}]", stored.function.resources.join(", "))),
             ]);
         }
-        let builtin = system_name.and_then(|name| {
-            let is_named = |other: &&str| other.eq_ignore_ascii_case(name);
-            FUNCTIONS
-                .iter()
-                .find(|function| is_named(&function.name()) || function.aliases().iter().any(is_named))
+        let described = system_name.and_then(|name| match crate::function::find(name) {
+            Some(function) => {
+                let is_deterministic = function.determinism() == Determinism::Deterministic;
+                Some(("SCALAR", is_deterministic, function.signatures()))
+            }
+            None => aggregate_signatures(name).map(|signatures| ("AGGREGATE", true, signatures)),
         });
-        let builtin = builtin.ok_or_else(|| {
+        let (kind, is_deterministic, signatures) = described.ok_or_else(|| {
             let parts: Vec<String> =
                 name.parts.iter().map(|part| format!("`{}`", part.replace('`', "``"))).collect();
             Error::not_found(format!("Function with the identifier '{}' doesn't exist.", parts.join(".")))
@@ -112,13 +113,12 @@ impl Session {
         })?;
         let mut rows = vec![row("is system function", "true"), row("is temporary", "false")];
         if extended {
-            let is_deterministic = (builtin.determinism() == Determinism::Deterministic).to_string();
-            rows.push(row("kind", "SCALAR"));
+            rows.push(row("kind", kind));
             rows.push(row("requirements", "[]"));
-            rows.push(row("is deterministic", &is_deterministic));
-            rows.push(row("supports constant folding", &is_deterministic));
+            rows.push(row("is deterministic", &is_deterministic.to_string()));
+            rows.push(row("supports constant folding", &is_deterministic.to_string()));
             // Flink writes the name in small letters here and the family in full.
-            let signatures = builtin.signatures().iter().map(|signature| {
+            let signatures = signatures.iter().map(|signature| {
                 let (name, arguments) = signature.split_at(signature.find('(').unwrap_or(signature.len()));
                 format!("{}{}", name.to_lowercase(), arguments.replace("<CHARACTER>", "<CHARACTER_STRING>"))
             });

@@ -2,7 +2,7 @@
 
 use crate::catalog::CatalogObject;
 use crate::error::{Error, Result};
-use crate::function::FUNCTIONS;
+use crate::function::{FUNCTIONS, aggregate_names};
 use crate::session::like_pattern::matches;
 use crate::session::result_table::{AnswerColumn, answer, text_table};
 use crate::session::{Session, StatementResult};
@@ -114,6 +114,7 @@ impl Session {
         let (catalog, database) = self.shown_database(database).await?;
         let mut names = self.catalogs.functions().names(&catalog, &database);
         if !user_only && self.modules.used().iter().any(|module| module == "core") {
+            names.extend(aggregate_names().map(str::to_lowercase));
             for function in FUNCTIONS {
                 names.push(function.name().to_lowercase());
                 names.extend(function.aliases().iter().map(|alias| alias.to_lowercase()));
