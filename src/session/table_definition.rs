@@ -23,9 +23,21 @@ pub(super) struct DefinitionReader<'a> {
     pub(super) text: &'a str,
 }
 
-/// Turns the entries of WITH into a map; of an entry that is there twice the last one counts.
-pub(super) fn option_map(options: &[SqlOption]) -> std::collections::BTreeMap<String, String> {
-    options.iter().map(|option| (option.key.value.clone(), option.value.value.clone())).collect()
+/// Turns the entries of WITH into a map.
+///
+/// # Errors
+/// An option is there twice.
+pub(super) fn option_map(options: &[SqlOption]) -> Result<std::collections::BTreeMap<String, String>> {
+    let mut map = std::collections::BTreeMap::new();
+    for SqlOption { key, value, .. } in options {
+        // Flink differs: it takes the last one in silence.
+        if map.insert(key.value.clone(), value.value.clone()).is_some() {
+            return Err(Error::validation(format!("The option '{}' is given twice.", key.value))
+                .at(key.span)
+                .hint("Leave one of them out."));
+        }
+    }
+    Ok(map)
 }
 
 impl DefinitionReader<'_> {

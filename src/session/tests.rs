@@ -407,6 +407,7 @@ async fn functions_modules_jars_and_jobs_are_listed() {
             ("SHOW USER FUNCTIONS", "f"),
             ("SHOW FUNCTIONS LIKE 'sub%'", "substr\nsubstring"),
             ("SHOW FUNCTIONS LIKE 'coun%'", "count"),
+            ("CREATE TABLE d (x INT) WITH ('connector' = 'print', 'connector' = 'print')", "ValidationException: The option 'connector' is given twice."),
             ("DESCRIBE FUNCTION SUM", "is system function|true\nis temporary|false"),
             ("DESCRIBE FUNCTION nope", "ValidationException: Function with the identifier '`nope`' doesn't exist."),
             ("DROP FUNCTION f", "ok"),

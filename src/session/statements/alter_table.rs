@@ -43,7 +43,7 @@ fn changed_table(
     match change {
         TableChange::RenameTable(_) => {}
         TableChange::RenameColumn { from, to } => changing.rename_column(from, to)?,
-        TableChange::SetOptions(options) => changing.table.options.extend(option_map(options)),
+        TableChange::SetOptions(options) => changing.table.options.extend(option_map(options)?),
         TableChange::ResetOptions(keys) => reset_options(&mut changing.table, keys)?,
         TableChange::Add(elements) => changing.add(elements)?,
         TableChange::Modify(elements) => changing.modify(elements)?,

@@ -1,5 +1,7 @@
 //! CREATE, DROP, ALTER and USE of catalogs.
 
+use std::collections::BTreeMap;
+
 use crate::catalog::CatalogDescriptor;
 use crate::error::{Error, Result};
 use crate::session::table_definition::option_map;
@@ -13,7 +15,7 @@ impl Session {
         create: &CreateCatalog,
     ) -> Result<StatementResult> {
         let descriptor =
-            CatalogDescriptor { options: option_map(&create.options), comment: create.comment.clone() };
+            CatalogDescriptor { options: option_map(&create.options)?, comment: create.comment.clone() };
         let name = &create.name;
         let created = self.catalogs.create_catalog(&name.value, descriptor, create.if_not_exists).await;
         created.map_err(|error| error.at(name.span))?;
@@ -45,8 +47,12 @@ impl Session {
                 return Err(Error::validation(message).at(key.span));
             }
         }
+        let mut added = match change {
+            AlterOptions::Set(options) => option_map(options)?,
+            AlterOptions::Reset(_) | AlterOptions::Comment(_) => BTreeMap::new(),
+        };
         let altered = self.catalogs.alter_catalog(&name.value, |descriptor| match change {
-            AlterOptions::Set(options) => descriptor.options.extend(option_map(options)),
+            AlterOptions::Set(_) => descriptor.options.append(&mut added),
             AlterOptions::Reset(keys) => {
                 descriptor.options.retain(|key, _| !keys.iter().any(|reset| reset.value == *key));
             }

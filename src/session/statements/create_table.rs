@@ -65,7 +65,7 @@ impl Session {
                 .as_ref()
                 .map(|clause| reader.distribution(clause, &schema.columns))
                 .transpose()?,
-            options: option_map(&create.options),
+            options: option_map(&create.options)?,
             comment: create.comment.clone(),
             schema,
         };

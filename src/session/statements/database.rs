@@ -19,7 +19,7 @@ impl Session {
     ) -> Result<StatementResult> {
         let (catalog, name) = self.resolve_database(&create.name)?;
         let database =
-            CatalogDatabase { comment: create.comment.clone(), properties: option_map(&create.options) };
+            CatalogDatabase { comment: create.comment.clone(), properties: option_map(&create.options)? };
         let created = self.catalogs.create_database(&catalog, &name, database, create.if_not_exists).await;
         created.map_err(|error| error.at(create.name.span))?;
         Ok(StatementResult::Done)
@@ -45,7 +45,7 @@ impl Session {
         options: &[SqlOption],
     ) -> Result<StatementResult> {
         let (catalog, database) = self.resolve_database(name)?;
-        let altered = self.catalogs.alter_database(&catalog, &database, option_map(options)).await;
+        let altered = self.catalogs.alter_database(&catalog, &database, option_map(options)?).await;
         altered.map_err(|error| error.at(name.span))?;
         Ok(StatementResult::Done)
     }
