@@ -56,7 +56,7 @@ fn an_option_is_given_once() {
     fails(
         "CREATE TABLE x (a INT)\nWITH ('connector' = 'print', 'connector' = 'datagen');",
         2,
-        &["option 'connector' is given twice", "^^^^^^^^^^^"],
+        &["The option 'connector' is given twice.", "^^^^^^^^^^^"],
     );
 }
 

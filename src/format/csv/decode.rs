@@ -217,7 +217,10 @@ impl CsvDecoder {
         };
         Error::data(format!("Failed to deserialize CSV row '{record}{dots}'."))
             .class(FlinkClass::IO)
-            .hint(format!("{place}: {}{header}", cause.message()))
+            .hint(format!(
+                "{place}: {}{header} 'csv.ignore-parse-errors' = 'true' makes such fields NULL and skips such lines.",
+                cause.message().trim_end_matches('.').to_owned() + "."
+            ))
             .caused_by(cause)
     }
 

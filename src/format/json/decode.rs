@@ -203,7 +203,10 @@ impl JsonDecoder {
         };
         Error::data(format!("Failed to deserialize JSON '{shown}{dots}'."))
             .class(FlinkClass::IO)
-            .hint(format!("{place}: {}", cause.message()))
+            .hint(format!(
+                "{place}: {}. 'json.ignore-parse-errors' = 'true' makes such fields NULL and skips such records.",
+                cause.message().trim_end_matches('.')
+            ))
             .caused_by(cause)
     }
 

@@ -1,7 +1,5 @@
 //! Names of several parts, texts in quotes, numbers, and lists of options: what most statements are made of.
 
-use std::collections::HashSet;
-
 use sqlparser::ast;
 use sqlparser::tokenizer::Token;
 
@@ -116,13 +114,6 @@ impl Parser<'_> {
             Ok(SqlOption { key, value: parser.text()? })
         })?;
         self.expect_sign(&Token::RParen)?;
-        // Flink differs: the last of several values silently wins there.
-        let mut keys = HashSet::new();
-        if let Some(again) = options.iter().find(|option| !keys.insert(option.key.value.as_str())) {
-            return Err(Error::validation(format!("option '{}' is given twice", again.key.value))
-                .at(again.key.span)
-                .hint("Keep one of them."));
-        }
         Ok(options)
     }
 
