@@ -218,8 +218,8 @@ impl CsvDecoder {
         Error::data(format!("Failed to deserialize CSV row '{record}{dots}'."))
             .class(FlinkClass::IO)
             .hint(format!(
-                "{place}: {}{header} 'csv.ignore-parse-errors' = 'true' makes such fields NULL and skips such lines.",
-                cause.message().trim_end_matches('.').to_owned() + "."
+                "{place}: {}.{header} 'csv.ignore-parse-errors' = 'true' makes such fields NULL and skips such lines.",
+                cause.message().trim_end_matches('.')
             ))
             .caused_by(cause)
     }
