@@ -101,8 +101,13 @@ impl Text {
         ])
     }
 
+    /// Adds an option. Its key has a number, because no key may stand twice.
     pub(super) fn option(&mut self) {
-        self.text().push("=").text();
+        let number = self.out.len();
+        let keys = ["'k", "'it''s ", "'''x''", "'a\nb", "'é;--", r"'\", "U&'\\00e9", "'/* */"]
+            .map(|key| format!("{key}{number}'"));
+        let key = self.pick(keys.len());
+        self.push(&keys[key]).push("=").text();
     }
 
     pub(super) fn options(&mut self) -> &mut Self {

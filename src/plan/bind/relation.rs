@@ -133,12 +133,18 @@ impl Binder<'_> {
     /// Binds a view's query in its own text.
     fn bind_view_query(&mut self, view: &ResolvedView) -> Result<BoundQuery> {
         let name = view.identifier.to_string();
-        if self.view_stack.contains(&name) || self.view_stack.len() >= VIEW_DEPTH_MAX {
+        if self.view_stack.contains(&name) {
             return Err(Error::validation(format!(
                 "View '{name}' refers to itself: {} -> {name}",
                 self.view_stack.join(" -> ")
             ))
             .hint("Drop one of these views, or change it with ALTER VIEW … AS."));
+        }
+        if self.view_stack.len() >= VIEW_DEPTH_MAX {
+            return Err(Error::validation(format!(
+                "views are nested too deeply: more than {VIEW_DEPTH_MAX} read from each other down to '{name}'"
+            ))
+            .hint("Store the rows of one of them in a table, or write some of them as one view."));
         }
         let query = view.query.as_ref().map_err(|error| {
             Error::validation(format!("the query of view '{name}' does not parse: {}", error.message()))
