@@ -484,7 +484,7 @@ mod tests {
         let error = decode("1,\"a\nb\",2\nx,y,3\n", &[]).unwrap_err();
         assert_eq!(error.message(), "Failed to deserialize CSV row 'x,y,3'.");
         let hint = "data.csv, line 13, column 1 ('id' INT): For input string: \"x\"";
-        assert_eq!(error.hint_text().and_then(|text| text.strip_suffix(SKIPPING)), Some(hint));
+        assert_eq!(error.hint_text().and_then(|text| text.strip_suffix(super::SKIPPING)), Some(hint));
         let header = decode("Id,\"name\",price\n1,a,2\n", &[]).unwrap_err();
         assert!(header.hint_text().unwrap().contains("A line with the names of columns has to go."));
     }
@@ -492,7 +492,7 @@ mod tests {
     #[test]
     fn rows_have_as_many_fields_as_there_are_columns() {
         let hint = |text: &str| {
-            decode(text, &[]).unwrap_err().hint_text().unwrap().strip_suffix(SKIPPING).unwrap().to_owned()
+            decode(text, &[]).unwrap_err().hint_text().unwrap().strip_suffix(super::SKIPPING).unwrap().to_owned()
         };
         assert!(hint("1,a\n").ends_with("Row length mismatch. 3 fields expected but was 2."));
         assert!(hint("1,a,2,3\n").ends_with("Too many entries: expected at most 3"));

@@ -540,7 +540,7 @@ mod tests {
         let error = decode(&columns(), "{\"id\":1}\n{\"id\":\"x\"}\n", &[]).unwrap_err();
         assert_eq!(error.message(), "Failed to deserialize JSON '{\"id\":\"x\"}'.");
         assert_eq!(
-            error.hint_text().and_then(|text| text.strip_suffix(SKIPPING)),
+            error.hint_text().and_then(|text| text.strip_suffix(super::SKIPPING)),
             Some("data.csv, line 12, field 'id' (INT): For input string: \"x\"")
         );
         let hint = |text: &str, entries: &[(&str, &str)]| {
@@ -548,7 +548,7 @@ mod tests {
                 .unwrap_err()
                 .hint_text()
                 .unwrap()
-                .strip_suffix(SKIPPING)
+                .strip_suffix(super::SKIPPING)
                 .unwrap()
                 .to_owned()
         };
