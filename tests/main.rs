@@ -4,6 +4,7 @@
 mod architecture;
 mod expressions;
 mod flink_golden;
+mod golden;
 mod reference;
 mod shell;
 mod sql_roundtrip;
