@@ -12,6 +12,7 @@ mod insert;
 mod lower;
 mod optimise;
 mod provider;
+mod subquery_values;
 mod tables;
 
 pub(crate) use graph::StreamNode;

@@ -24,6 +24,7 @@ use datafusion::optimizer::scalar_subquery_to_join::ScalarSubqueryToJoin;
 use datafusion::optimizer::simplify_expressions::SimplifyExpressions;
 use datafusion::optimizer::{Optimizer, OptimizerContext, OptimizerRule};
 
+use super::subquery_values::{refuse_subqueries, subqueries_as_values};
 use crate::error::Result;
 
 type Rule = Arc<dyn OptimizerRule + Send + Sync>;
@@ -51,7 +52,9 @@ pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
         Arc::new(CommonSubexprEliminate::new()),
         Arc::new(OptimizeProjections::new()),
     ];
-    optimise(plan, rules)
+    let plan = optimise(subqueries_as_values(plan)?, rules)?;
+    refuse_subqueries(&plan)?;
+    Ok(plan)
 }
 
 /// Optimises a query that runs as a stream of changes. LIMIT is not pushed down: below it every row counts.

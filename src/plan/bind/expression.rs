@@ -88,7 +88,9 @@ impl Binder<'_> {
     /// Binds a column, possibly with fields of its ROW behind it.
     fn bind_name(&mut self, idents: &[ast::Ident], scope: &Scope) -> Result<BoundExpr> {
         let parts: Vec<String> = idents.iter().map(|ident| ident.value.clone()).collect();
-        if let Resolution::Column(column, used) = scope.resolve(&parts) {
+        if let Resolution::Column(column, used) = scope.resolve(&parts)
+            && !self.is_outer_table(&parts, used)
+        {
             self.note_column(column, &idents[..used]);
             if self.grouping.is_some() {
                 let name = parts.last().map_or("", String::as_str);
@@ -101,8 +103,16 @@ impl Binder<'_> {
             let bound = BoundExpr::new(Expr::Column(column.column.clone()), column.data_type.clone());
             return self.bind_fields(bound, &idents[used..]);
         }
-        if let Some(bound) = self.bind_outer_name(&parts) {
-            let (bound, used) = bound;
+        if let Some((depth, bound, used)) = self.bind_outer_name(&parts) {
+            if depth > 0 {
+                let span = self.positions.span(idents[0].span);
+                return Err(Error::unsupported(format!(
+                    "Column '{}' belongs to a query more than one level around this subquery, which is not supported yet",
+                    idents.iter().map(|ident| ident.value.as_str()).collect::<Vec<_>>().join(".")
+                ))
+                .class(FlinkClass::TABLE)
+                .at(span));
+            }
             return self.bind_fields(bound, &idents[used..]);
         }
         if let [ident] = idents
@@ -123,13 +133,19 @@ impl Binder<'_> {
         self.note(first.span.union(&last.span), || text);
     }
 
-    /// Finds a name in the queries around a subquery; the column becomes an outer reference.
-    fn bind_outer_name(&self, parts: &[String]) -> Option<(BoundExpr, usize)> {
-        self.outer.iter().rev().find_map(|scope| match scope.resolve(parts) {
+    /// Returns whether `a.b` is column b of table a in a query around, although the first name is a column here, too: tables
+    /// come first, as in Calcite.
+    fn is_outer_table(&self, parts: &[String], used: usize) -> bool {
+        used == 1 && parts.len() > 1 && self.bind_outer_name(parts).is_some_and(|(_, _, used)| used > 1)
+    }
+
+    /// Finds a name in the queries around a subquery, and how far out; the column becomes an outer reference.
+    fn bind_outer_name(&self, parts: &[String]) -> Option<(usize, BoundExpr, usize)> {
+        self.outer.iter().rev().enumerate().find_map(|(depth, scope)| match scope.resolve(parts) {
             Resolution::Column(column, used) => {
                 let field = std::sync::Arc::new(column.data_type.to_field(&column.column.name));
                 let expr = Expr::OuterReferenceColumn(field, column.column.clone());
-                Some((BoundExpr::new(expr, column.data_type.clone()), used))
+                Some((depth, BoundExpr::new(expr, column.data_type.clone()), used))
             }
             _ => None,
         })
