@@ -6,7 +6,7 @@ mod bad_input;
 mod examples;
 mod expressions;
 mod flink_golden;
-mod golden_cases;
+mod golden;
 mod reference;
 mod shell;
 mod sql_roundtrip;

@@ -62,7 +62,7 @@ pub(super) fn bind_insert(
         );
     }
     let targets: Vec<Column> = table.table.schema.sink_columns().cloned().collect();
-    let sources = source_positions(binder, insert, &targets, &query)?;
+    let sources = source_positions(binder, insert, &table, &targets, &query)?;
     let enforcer = table.config.get(&NOT_NULL_ENFORCER)?;
     let mut exprs = Vec::with_capacity(targets.len());
     for (position, (target, source)) in targets.iter().zip(&sources).enumerate() {
@@ -108,6 +108,7 @@ enum ColumnSource {
 fn source_positions(
     binder: &mut Binder<'_>,
     insert: &Insert,
+    table: &BoundTable,
     targets: &[Column],
     query: &BoundQuery,
 ) -> Result<Vec<ColumnSource>> {
@@ -137,7 +138,7 @@ fn source_positions(
             .collect::<Result<_>>()?,
     };
     if named.len() != query.columns.len() {
-        return Err(column_count(insert, targets, query, place));
+        return Err(mismatch(table, "Different number of columns.", query, targets, place));
     }
     for (source, at) in named.into_iter().enumerate() {
         if sources[at].is_some() {
@@ -161,19 +162,8 @@ fn source_positions(
     filled.collect()
 }
 
-/// Makes the error for a query of another width.
-fn column_count(insert: &Insert, targets: &[Column], query: &BoundQuery, place: Span) -> Error {
-    let name = insert.target.parts.join(".");
-    schema_error(&name, "Different number of columns.", query, targets, place)
-}
-
-/// Makes Flink's error for a query that does not fit a table.
+/// Makes Flink's error for a query that does not fit a table, with both schemas.
 fn mismatch(table: &BoundTable, cause: &str, query: &BoundQuery, targets: &[Column], place: Span) -> Error {
-    schema_error(&table.identifier.to_string(), cause, query, targets, place)
-}
-
-/// Makes the text of a mismatch with both schemas.
-fn schema_error(name: &str, cause: &str, query: &BoundQuery, targets: &[Column], place: Span) -> Error {
     let list = |columns: Vec<String>| format!("[{}]", columns.join(", "));
     let query = list(
         query
@@ -186,7 +176,8 @@ fn schema_error(name: &str, cause: &str, query: &BoundQuery, targets: &[Column],
         targets.iter().map(|column| format!("{}: {}", column.name, column.data_type.summary())).collect(),
     );
     Error::validation(format!(
-        "Column types of query result and sink for '{name}' do not match.\nCause: {cause}\n\nQuery schema: {query}\nSink schema:  {sink}"
+        "Column types of query result and sink for '{}' do not match.\nCause: {cause}\n\nQuery schema: {query}\nSink schema:  {sink}",
+        table.identifier
     ))
     .at(place)
 }

@@ -28,7 +28,9 @@ pub(crate) struct Grouping {
     /// What names mean below the aggregation.
     input: Scope,
     /// Each group: its expression over the input, and the column that carries it above.
-    groups: Vec<(Expr, BoundExpr)>,
+    pub(super) groups: Vec<(Expr, BoundExpr)>,
+    /// With several grouping sets: positions of the groups, in the order of their first appearance in the sets.
+    pub(super) set_order: Option<Vec<usize>>,
     /// Kinds of syntax that a group has; anything else cannot be one.
     kinds: Vec<Discriminant<ast::Expr>>,
     /// The aggregates: the call over the input, and the column that carries its raw result.
@@ -112,7 +114,8 @@ impl Binder<'_> {
         }
         let is_filled = !groups.is_empty() && clause.sets.is_none();
         let input = relation.scope.clone();
-        self.grouping = Some(Grouping { input, groups, kinds, aggregates: Vec::new(), is_filled });
+        let set_order = clause.set_order();
+        self.grouping = Some(Grouping { input, groups, set_order, kinds, aggregates: Vec::new(), is_filled });
         let items = self.bind_items(&select.projection, &relation.scope)?;
         let having = match &select.having {
             Some(node) => Some((node, self.bind_expr(node, &relation.scope)?)),
@@ -260,9 +263,10 @@ impl Binder<'_> {
         let filter = match &call.filter {
             Some(condition) => {
                 let bound = self.bind_expr(condition, input)?;
-                Some(Box::new(
-                    self.condition(condition, bound, "FILTER expression must be a condition")?.expr,
-                ))
+                let condition =
+                    self.condition(condition, bound, "FILTER expression must be a condition")?.expr;
+                // DataFusion's COUNT looks at the bits of the condition only, which may be set where it is NULL.
+                Some(Box::new(Expr::IsTrue(Box::new(condition))))
             }
             None => None,
         };
@@ -412,6 +416,17 @@ impl<'e> GroupClause<'e> {
             clause.sets = Some(sets);
         }
         clause
+    }
+
+    /// Returns the positions in the order in which the sets name them first.
+    fn set_order(&self) -> Option<Vec<usize>> {
+        let mut order = Vec::new();
+        for position in self.sets.as_ref()?.iter().flatten() {
+            if !order.contains(position) {
+                order.push(*position);
+            }
+        }
+        Some(order)
     }
 
     /// Returns the position of an expression, adding it where it is new.

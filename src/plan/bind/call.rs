@@ -92,6 +92,9 @@ impl Binder<'_> {
         if call.over.is_some() {
             return Err(self.unsupported(node, "a window function (OVER)"));
         }
+        if name.eq_ignore_ascii_case("GROUPING") || name.eq_ignore_ascii_case("GROUPING_ID") {
+            return self.bind_grouping(node, &name.to_ascii_uppercase(), call, scope);
+        }
         if function::is_aggregate(&name) {
             return self.bind_aggregate_call(node, &name, call, scope);
         }

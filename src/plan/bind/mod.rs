@@ -7,6 +7,7 @@
 mod aggregate;
 mod call;
 mod expression;
+mod grouping;
 mod join;
 mod literal;
 mod predicate;

@@ -1,3 +1,11 @@
+SET 'execution.runtime-mode' = 'batch';
+[INFO] Execute statement succeeded.
+!info
+
+SET 'sql-client.display.print-time-cost' = 'false';
+[INFO] Execute statement succeeded.
+!info
+
 # A row whose n is NULL, and a NULL among the rows that are looked at: IN and NOT IN can be unknown.
 CREATE TEMPORARY VIEW t AS SELECT * FROM (VALUES (1, CAST(NULL AS INT)), (2, 5), (3, 5), (4, 3)) AS v (id, n);
 [INFO] Execute statement succeeded.

@@ -1,3 +1,11 @@
+SET 'execution.runtime-mode' = 'batch';
+[INFO] Execute statement succeeded.
+!info
+
+SET 'sql-client.display.print-time-cost' = 'false';
+[INFO] Execute statement succeeded.
+!info
+
 CREATE TEMPORARY VIEW t AS SELECT * FROM (VALUES (1, 'a', CAST(NULL AS INT)), (2, 'b', 5), (3, 'c', 5), (3, 'c', CAST(NULL AS INT))) AS v (id, s, n);
 [INFO] Execute statement succeeded.
 !ok
