@@ -1,5 +1,9 @@
 //! A statement's text that grows by choices: blanks, names, texts, lists and types.
 
+/// Texts as a user may write them; no two have the same value.
+const TEXTS: [&str; 10] =
+    ["'a'", "''", "'it''s'", "'''x'''", "'a\nb'", "'é;--'", r"'\'", "U&'\\00e9'", "'/* */'", "'`'"];
+
 /// A statement's text that grows by choices.
 pub(super) struct Text {
     pub(super) choices: Vec<u8>,
@@ -87,26 +91,19 @@ impl Text {
     }
 
     pub(super) fn text(&mut self) -> &mut Self {
-        self.one_of(&[
-            "'a'",
-            "''",
-            "'it''s'",
-            "'''x'''",
-            "'a\nb'",
-            "'é;--'",
-            r"'\'",
-            "U&'\\00e9'",
-            "'/* */'",
-            "'`'",
-        ])
-    }
-
-    pub(super) fn option(&mut self) {
-        self.text().push("=").text();
+        self.one_of(&TEXTS)
     }
 
     pub(super) fn options(&mut self) -> &mut Self {
-        if self.pick(8) == 7 { self.push("( )") } else { self.brackets(Self::option) }
+        if self.pick(8) == 7 {
+            return self.push("( )");
+        }
+        // A key that is there twice is refused, so each entry takes the next one.
+        let mut key = self.pick(TEXTS.len());
+        self.brackets(|text| {
+            text.push(TEXTS[key % TEXTS.len()]).push("=").text();
+            key += 1;
+        })
     }
 
     pub(super) fn with(&mut self) -> &mut Self {
