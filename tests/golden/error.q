@@ -8,7 +8,11 @@ CREATE TABLE fruit (id INT, name STRING) WITH ('connector' = 'filesystem', 'path
 SELECT * FROM fruit;
 [ERROR] Could not execute SQL statement. Reason:
 java.io.IOException: Failed to deserialize CSV row '1,apple,1.20,2026-01-01'.
-hint: <data>/fruit.csv, line 1: Too many entries: expected at most 2
+ --> <stdin>:3:1
+  |
+3 | SELECT * FROM fruit;
+  | ^^^^^^
+hint: <data>/fruit.csv, line 1: Too many entries: expected at most 2 ('csv.ignore-parse-errors' = 'true' skips such lines)
 caused by: Too many entries: expected at most 2
 !error
 SELECT nmae FROM (VALUES ('a')) AS t (name);
@@ -78,11 +82,19 @@ fields.a.null-rate
 number-of-rows
 rows-per-second
 scan.parallelism
+  --> <stdin>:11:1
+   |
+11 | SELECT * FROM g;
+   | ^^^^^^
 hint: Did you mean 'fields.a.max'?
 !error
 SELECT * FROM g /*+ OPTIONS('rows-per-second' = 'many') */;
 [ERROR] Could not execute SQL statement. Reason:
 java.lang.NumberFormatException: For input string: "many"
+  --> <stdin>:12:1
+   |
+12 | SELECT * FROM g /*+ OPTIONS('rows-per-second' = 'many') */;
+   | ^^^^^^
 hint: This is the value of option 'rows-per-second', which takes a whole number that is not negative.
 caused by: invalid digit found in string
 !error

@@ -8,7 +8,7 @@ SET 'sql-client.display.print-time-cost' = 'false';
 
 CREATE TEMPORARY VIEW t AS SELECT * FROM (VALUES (1, 'a', CAST(NULL AS INT)), (2, 'b', 5), (3, 'c', 5), (3, 'c', CAST(NULL AS INT))) AS v (id, s, n);
 [INFO] Execute statement succeeded.
-!ok
+!info
 
 # A group may stand inside of operators.
 SELECT id + 1, COUNT(*) FROM t GROUP BY id + 1 HAVING id + 1 > 2 ORDER BY id + 1;
@@ -45,6 +45,10 @@ SELECT s || 'x', COUNT(*) FROM t GROUP BY s || 'x' HAVING s || 'x' <> 'ax' ORDER
 SELECT id * 2 FROM t GROUP BY id + 1;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Expression 'id' is not being grouped
+ --> <stdin>:7:8
+  |
+7 | SELECT id * 2 FROM t GROUP BY id + 1;
+  |        ^^
 hint: Add it to GROUP BY, or aggregate it.
 !error
 
@@ -133,33 +137,59 @@ SELECT MAX(id) AS m FROM t ORDER BY MIN(id);
 SELECT id FROM t GROUP BY s;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Expression 'id' is not being grouped
+  --> <stdin>:16:8
+   |
+16 | SELECT id FROM t GROUP BY s;
+   |        ^^
 hint: Add it to GROUP BY, or aggregate it.
 !error
 
 SELECT SUM(SUM(n)) FROM t;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Aggregate expressions cannot be nested
+  --> <stdin>:17:12
+   |
+17 | SELECT SUM(SUM(n)) FROM t;
+   |            ^^^^^
 !error
 
 SELECT id FROM t WHERE COUNT(*) > 1;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Aggregate expression is illegal in WHERE clause
+  --> <stdin>:18:24
+   |
+18 | SELECT id FROM t WHERE COUNT(*) > 1;
+   |                        ^^^^^^^^^^^^
 !error
 
 # A function of Flink's that is missing is refused by name; one that nobody knows is a mistake.
 SELECT s, GROUPING(s) FROM t GROUP BY CUBE (s);
-[ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: the function GROUPING is not supported yet
-hint: SHOW FUNCTIONS lists those that are.
-!error
++--------+--------+
+|      s | EXPR$1 |
++--------+--------+
+|      a |      0 |
+|      b |      0 |
+|      c |      0 |
+| <NULL> |      1 |
++--------+--------+
+4 rows in set
+!ok
 
 SELECT md5(s) FROM t;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: the function MD5 is not supported yet
+  --> <stdin>:20:8
+   |
+20 | SELECT md5(s) FROM t;
+   |        ^^^^^
 hint: SHOW FUNCTIONS lists those that are.
 !error
 
 SELECT nofn(s) FROM t;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: No match found for function signature nofn(<CHARACTER>)
+  --> <stdin>:21:8
+   |
+21 | SELECT nofn(s) FROM t;
+   |        ^^^^^^
 !error

@@ -8,11 +8,11 @@ SET 'sql-client.display.print-time-cost' = 'false';
 
 CREATE TEMPORARY VIEW t AS SELECT * FROM (VALUES (1, 'a', CAST(NULL AS INT)), (2, 'b', 5), (3, 'c', 5)) AS v (id, s, n);
 [INFO] Execute statement succeeded.
-!ok
+!info
 
 CREATE TEMPORARY VIEW u AS SELECT * FROM (VALUES (1, 10), (3, 30), (4, 40)) AS v (id, w);
 [INFO] Execute statement succeeded.
-!ok
+!info
 
 # Without an alias any end of the full name qualifies a column; with one only the alias does.
 SELECT t.id, default_database.t.id, default_catalog.default_database.t.id FROM t WHERE default_database.t.s = 'a';
@@ -27,16 +27,28 @@ SELECT t.id, default_database.t.id, default_catalog.default_database.t.id FROM t
 SELECT t.id FROM t AS x;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Table 't' not found
+ --> <stdin>:6:8
+  |
+6 | SELECT t.id FROM t AS x;
+  |        ^
 !error
 
 SELECT T.id FROM t;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Table 'T' not found
+ --> <stdin>:7:8
+  |
+7 | SELECT T.id FROM t;
+  |        ^
 !error
 
 SELECT id FROM t, u;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Column 'id' is ambiguous
+ --> <stdin>:8:8
+  |
+8 | SELECT id FROM t, u;
+  |        ^^
 !error
 
 # USING and NATURAL merge columns, which then stand first.
@@ -86,6 +98,10 @@ SELECT t.* FROM t JOIN u USING (id) ORDER BY t.id;
 SELECT * FROM t JOIN u USING (zz);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Column 'zz' not found in any table
+  --> <stdin>:13:1
+   |
+13 | SELECT * FROM t JOIN u USING (zz);
+   | ^^^^^^
 !error
 
 # ORDER BY takes columns that are not shown, DISTINCT only those that are.
@@ -113,6 +129,10 @@ SELECT DISTINCT n FROM t ORDER BY n DESC;
 SELECT DISTINCT s FROM t ORDER BY id;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Expression 'id' is not in the select clause
+  --> <stdin>:16:35
+   |
+16 | SELECT DISTINCT s FROM t ORDER BY id;
+   |                                   ^^
 !error
 
 SELECT id AS n, n AS id FROM t ORDER BY id, n;

@@ -47,11 +47,19 @@ DESCRIBE g;
 SELECT COUNT(*) FROM g;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: GROUP BY and aggregates in streaming mode is not supported yet
+ --> <stdin>:9:1
+  |
+9 | SELECT COUNT(*) FROM g;
+  | ^^^^^^
 hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
 !error
 SELECT a.id FROM g AS a JOIN g AS b ON a.id = b.id;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: a join in streaming mode is not supported yet
+  --> <stdin>:10:1
+   |
+10 | SELECT a.id FROM g AS a JOIN g AS b ON a.id = b.id;
+   | ^^^^^^
 hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
 !error
 SELECT id FROM g ORDER BY id;
@@ -66,10 +74,18 @@ hint: Add LIMIT, or SET 'execution.runtime-mode' = 'batch'.
 SELECT DISTINCT id FROM g;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: DISTINCT and UNION without ALL in streaming mode is not supported yet
+  --> <stdin>:12:1
+   |
+12 | SELECT DISTINCT id FROM g;
+   | ^^^^^^
 hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
 !error
 SELECT id FROM g WHERE id IN (SELECT id FROM g);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: a subquery in an expression in streaming mode is not supported yet
+  --> <stdin>:13:1
+   |
+13 | SELECT id FROM g WHERE id IN (SELECT id FROM g);
+   | ^^^^^^
 hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
 !error

@@ -9,15 +9,15 @@ SET 'sql-client.display.print-time-cost' = 'false';
 # A row whose n is NULL, and a NULL among the rows that are looked at: IN and NOT IN can be unknown.
 CREATE TEMPORARY VIEW t AS SELECT * FROM (VALUES (1, CAST(NULL AS INT)), (2, 5), (3, 5), (4, 3)) AS v (id, n);
 [INFO] Execute statement succeeded.
-!ok
+!info
 
 CREATE TEMPORARY VIEW u AS SELECT * FROM (VALUES (1, 10), (3, 30), (4, 40)) AS v (id, w);
 [INFO] Execute statement succeeded.
-!ok
+!info
 
 CREATE TEMPORARY VIEW un AS SELECT * FROM (VALUES (1), (CAST(NULL AS INT))) AS v (x);
 [INFO] Execute statement succeeded.
-!ok
+!info
 
 SELECT id FROM t WHERE n NOT IN (SELECT id FROM u) ORDER BY id;
 +----+
@@ -209,22 +209,38 @@ SELECT n FROM t GROUP BY n HAVING n IN (SELECT id FROM u);
 SELECT COUNT(*), (SELECT MAX(w) FROM u WHERE u.id = t.n) FROM t GROUP BY id;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Column 'n' not found in table 't'
+  --> <stdin>:23:53
+   |
+23 | SELECT COUNT(*), (SELECT MAX(w) FROM u WHERE u.id = t.n) FROM t GROUP BY id;
+   |                                                     ^
 !error
 
 SELECT (SELECT w FROM u);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableRuntimeException: SingleValueAggFunction received more than one element.
+  --> <stdin>:24:1
+   |
+24 | SELECT (SELECT w FROM u);
+   | ^^^^^^
 !error
 
 # What a name inside cannot be is not looked for outside.
 SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u a, u b WHERE id = 1);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Column 'id' is ambiguous
+  --> <stdin>:25:61
+   |
+25 | SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u a, u b WHERE id = 1);
+   |                                                             ^^
 !error
 
 SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u t WHERE t.n = 5);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.calcite.sql.validate.SqlValidatorException: Column 'n' not found in table 't'
+  --> <stdin>:26:56
+   |
+26 | SELECT id FROM t WHERE EXISTS (SELECT 1 FROM u t WHERE t.n = 5);
+   |                                                        ^
 hint: Did you mean 'w'?
 !error
 
@@ -232,17 +248,29 @@ hint: Did you mean 'w'?
 SELECT id FROM t WHERE id > (SELECT MAX(x) FROM un WHERE x < t.id);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: this subquery is not supported yet
+  --> <stdin>:27:1
+   |
+27 | SELECT id FROM t WHERE id > (SELECT MAX(x) FROM un WHERE x < t.id);
+   | ^^^^^^
 hint: Outside of EXISTS a subquery may compare with the query around it by '=' only, and without LIMIT.
 !error
 
 SELECT id FROM t WHERE id IN (SELECT id FROM u WHERE w IN (SELECT w FROM u WHERE id = t.id));
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: 't.id' of a query that is not the next one around a subquery is not supported yet
+  --> <stdin>:28:87
+   |
+28 |  id FROM t WHERE id IN (SELECT id FROM u WHERE w IN (SELECT w FROM u WHERE id = t.id));
+   |                                                                                 ^^^^
 hint: The README lists what is supported.
 !error
 
 SELECT * FROM t JOIN u ON t.id = u.id AND t.id IN (SELECT x FROM un);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: a subquery in ON is not supported yet
+  --> <stdin>:29:27
+   |
+29 | SELECT * FROM t JOIN u ON t.id = u.id AND t.id IN (SELECT x FROM un);
+   |                           ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
 hint: The README lists what is supported.
 !error

@@ -106,20 +106,29 @@ SELECT i, COUNT(*) AS c FROM (SELECT a IN (SELECT b FROM u) AS i FROM t) GROUP B
 SELECT (SELECT k FROM w);
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableRuntimeException: SingleValueAggFunction received more than one element.
+  --> <stdin>:16:1
+   |
+16 | SELECT (SELECT k FROM w);
+   | ^^^^^^
 !error
 # Refused by name.
 SELECT a, (SELECT b FROM w WHERE k = a ORDER BY b LIMIT 1) FROM t;
 [ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: A subquery of this form is not supported yet
-hint: Write it as a join; LIMIT and set operations in a correlated subquery are not supported.
+org.apache.flink.table.api.TableException: this subquery is not supported yet
+  --> <stdin>:17:1
+   |
+17 | SELECT a, (SELECT b FROM w WHERE k = a ORDER BY b LIMIT 1) FROM t;
+   | ^^^^^^
+hint: Outside of EXISTS a subquery may compare with the query around it by '=' only, and without LIMIT.
 !error
 SELECT a FROM t WHERE a IN (SELECT b FROM u WHERE b IN (SELECT k FROM w WHERE k = a));
 [ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: Column 'a' belongs to a query more than one level around this subquery, which is not supported yet
+org.apache.flink.table.api.TableException: 'a' of a query that is not the next one around a subquery is not supported yet
   --> <stdin>:18:83
    |
 18 | LECT a FROM t WHERE a IN (SELECT b FROM u WHERE b IN (SELECT k FROM w WHERE k = a));
    |                                                                                 ^
+hint: The README lists what is supported.
 !error
 SELECT a FROM t WHERE (a, 1) IN (SELECT k, b FROM w);
 [ERROR] Could not execute SQL statement. Reason:

@@ -492,7 +492,13 @@ mod tests {
     #[test]
     fn rows_have_as_many_fields_as_there_are_columns() {
         let hint = |text: &str| {
-            decode(text, &[]).unwrap_err().hint_text().unwrap().strip_suffix(super::SKIPPING).unwrap().to_owned()
+            decode(text, &[])
+                .unwrap_err()
+                .hint_text()
+                .unwrap()
+                .strip_suffix(super::SKIPPING)
+                .unwrap()
+                .to_owned()
         };
         assert!(hint("1,a\n").ends_with("Row length mismatch. 3 fields expected but was 2."));
         assert!(hint("1,a,2,3\n").ends_with("Too many entries: expected at most 3"));

@@ -113,7 +113,10 @@ impl Binder<'_> {
     /// Binds a column, possibly with fields of its ROW behind it.
     fn bind_name(&mut self, idents: &[ast::Ident], scope: &Scope) -> Result<BoundExpr> {
         let parts: Vec<String> = idents.iter().map(|ident| ident.value.clone()).collect();
-        if let Resolution::Column(column, used) = scope.resolve(&parts) {
+        let is_outer = self.is_outer_table(&parts, scope);
+        if let Resolution::Column(column, used) = scope.resolve(&parts)
+            && !is_outer
+        {
             self.note_column(column, &idents[..used]);
             if self.grouping.is_some() {
                 let name = parts.last().map_or("", String::as_str);
@@ -126,7 +129,9 @@ impl Binder<'_> {
             let bound = BoundExpr::new(Expr::Column(column.column.clone()), column.data_type.clone());
             return self.bind_fields(bound, &idents[used..]);
         }
-        if let Some((bound, used)) = self.bind_outer_name(idents, &parts, scope)? {
+        let empty = Scope::default();
+        let inner = if is_outer { &empty } else { scope };
+        if let Some((bound, used)) = self.bind_outer_name(idents, &parts, inner)? {
             return self.bind_fields(bound, &idents[used..]);
         }
         if let [ident] = idents
@@ -137,6 +142,15 @@ impl Binder<'_> {
             return self.bind_function(&ident.value, Vec::new(), idents);
         }
         Err(self.unknown_name(idents, &parts, scope))
+    }
+
+    /// Returns whether `a.b` is column b of table a in the query around, although the first name is a column here, too: tables
+    /// come first, as in Calcite.
+    fn is_outer_table(&self, parts: &[String], scope: &Scope) -> bool {
+        let is_field = matches!(scope.resolve(parts), Resolution::Column(_, used) if used < parts.len());
+        let in_outer =
+            |outer: &Scope| matches!(outer.resolve(parts), Resolution::Column(_, used) if used > 1);
+        is_field && self.outer.last().is_some_and(in_outer)
     }
 
     /// Notes a column with its relation.
