@@ -66,6 +66,8 @@ enum Found {
 #[derive(Debug, Default)]
 pub(crate) struct TableSet {
     names: HashMap<Vec<String>, Found>,
+    /// The user's functions that can be seen, in small letters: stored, but never called.
+    user_functions: Vec<String>,
 }
 
 impl TableSet {
@@ -75,7 +77,8 @@ impl TableSet {
         catalogs: &CatalogManager,
         config: &Arc<SessionConfig>,
     ) -> Result<TableSet> {
-        let mut set = TableSet::default();
+        let functions = catalogs.functions().names(catalogs.current_catalog(), catalogs.current_database());
+        let mut set = TableSet { user_functions: functions, ..TableSet::default() };
         let mut pending: Vec<Vec<String>> = queries.iter().flat_map(|query| relation_names(query)).collect();
         while let Some(parts) = pending.pop() {
             if set.names.contains_key(&parts) {
@@ -90,6 +93,12 @@ impl TableSet {
             set.names.insert(parts, found);
         }
         Ok(set)
+    }
+
+    /// Returns whether a name is that of a function that the user has created.
+    pub(crate) fn is_user_function(&self, name: &str) -> bool {
+        let name = name.rsplit('.').next().unwrap_or(name);
+        self.user_functions.iter().any(|function| function.eq_ignore_ascii_case(name))
     }
 
     /// Returns what a name stands for.

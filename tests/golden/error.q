@@ -148,3 +148,17 @@ java.lang.IllegalArgumentException: Could not parse value for enum class org.apa
    |                                ^^^^^^
 hint: This is the value of option 'execution.runtime-mode', which takes one of STREAMING, BATCH, AUTOMATIC.
 !error
+
+CREATE FUNCTION twice AS 'com.example.Twice';
+[INFO] Execute statement succeeded.
+!info
+
+SELECT twice(1);
+[ERROR] Could not execute SQL statement. Reason:
+org.apache.flink.table.api.TableException: user function 'twice' cannot be called: it is a class of the JVM
+  --> <stdin>:20:8
+   |
+20 | SELECT twice(1);
+   |        ^^^^^^^
+hint: Functions are stored and listed, so that scripts run; use a built-in one in queries.
+!error

@@ -156,6 +156,14 @@ impl Binder<'_> {
                 let refused = Error::unsupported(what).class(FlinkClass::TABLE);
                 return Err(place(refused.hint("SHOW FUNCTIONS lists those that are.")));
             }
+            if self.tables.is_user_function(name) {
+                let refused = Error::unsupported(format!(
+                    "user function '{name}' cannot be called: it is a class of the JVM"
+                ));
+                let hint =
+                    "Functions are stored and listed, so that scripts run; use a built-in one in queries.";
+                return Err(place(refused.class(FlinkClass::TABLE).hint(hint)));
+            }
             return Err(place(function::no_match_error(name, &types)));
         };
         let described: Vec<Argument<'_>> = arguments
