@@ -19,6 +19,13 @@ pub struct Piece {
     pub unfinished: Option<Unfinished>,
 }
 
+impl Piece {
+    /// Returns the error that something in this piece is not closed, with its place in the script.
+    pub fn unfinished_error(&self) -> Option<Error> {
+        self.unfinished.map(|open| open.error().shifted(self.span.start))
+    }
+}
+
 /// Something that was opened and not closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unfinished {

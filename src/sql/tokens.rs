@@ -7,7 +7,7 @@ use sqlparser::tokenizer::{Location, Span as TokenSpan, Token, Tokenizer, Whites
 
 use super::dialect::FlinkDialect;
 use super::hint::parse_hints;
-use super::{Hint, Positions, split};
+use super::{Hint, Piece, Positions, split};
 use crate::error::{Error, Result, Span};
 
 /// A token with its place, once in bytes and once as sqlparser counts.
@@ -160,8 +160,8 @@ fn unescape(source: &str, escape: char) -> Option<String> {
 
 /// Words a text that cannot be cut into tokens.
 fn lexical_error(text: &str, message: &str, location: Location) -> Error {
-    if let Some(unfinished) = split(text).into_iter().next_back().and_then(|piece| piece.unfinished) {
-        return unfinished.error();
+    if let Some(error) = split(text).last().and_then(Piece::unfinished_error) {
+        return error;
     }
     let mut walk = Walk::new(text);
     let at = walk.advance(location);
@@ -255,5 +255,7 @@ mod tests {
         let error = tokenize("SELECT 1,\n 'abc").unwrap_err();
         assert_eq!(error.message(), "unfinished string literal");
         assert_eq!(error.span(), Some(Span::new(11, 12)));
+        let error = tokenize("SELECT 1; \u{feff} SELECT 'é").unwrap_err();
+        assert_eq!(error.span(), Some(Span::new(21, 22)));
     }
 }

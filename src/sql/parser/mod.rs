@@ -38,7 +38,7 @@ pub(super) use table::like_option_words;
 use sqlparser::tokenizer::Token;
 
 use super::reserved::is_reserved;
-use super::{Expression, Query, Statement, split};
+use super::{Expression, Piece, Query, Statement, split};
 use crate::error::{Error, FlinkClass, Result};
 use cursor::Parser;
 
@@ -77,7 +77,7 @@ fn prefer_unfinished(text: &str, error: Error) -> Error {
     if !error.message().starts_with("Encountered \"<EOF>\"") {
         return error;
     }
-    split(text).pop().and_then(|piece| piece.unfinished).map_or(error, super::split::Unfinished::error)
+    split(text).last().and_then(Piece::unfinished_error).unwrap_or(error)
 }
 
 impl Parser<'_> {

@@ -97,6 +97,10 @@ impl Parser<'_> {
 
     /// Takes `.field` and `[index]` behind an operand.
     fn access(&mut self, root: Expr) -> Result<Expr> {
+        // A number has no fields: `1 .a` is no more a path than `1.a`.
+        if matches!(root, Expr::Value(_)) {
+            return Ok(root);
+        }
         let mut chain = Vec::new();
         loop {
             if self.at_sign(&Token::Period) && matches!(self.peek_at(1), Some(Token::Word(_))) {

@@ -1,5 +1,7 @@
 //! Statements that are recognised and kept as text: materialized tables, models, connections.
 
+use sqlparser::tokenizer::Token;
+
 use super::super::{ObjectName, Statement, Unexecuted};
 use super::cursor::Parser;
 use crate::error::{Error, FlinkClass, Result};
@@ -41,7 +43,7 @@ impl Parser<'_> {
         }
         let name: ObjectName = self.object_name()?;
         let mut rest = Vec::new();
-        while !self.at_end() {
+        while self.peek().is_some() && !self.at_sign(&Token::SemiColon) {
             rest.push(self.source(self.index()));
             self.hints_here();
             self.advance();
