@@ -101,8 +101,11 @@ impl Text {
         ])
     }
 
+    /// Adds a key, which may stand only once in a list, and its value.
     pub(super) fn option(&mut self) {
-        self.text().push("=").text();
+        let key = self.next;
+        let form = ["'k", "'it''s ", "U&'\\00e9", "'a\nb"][self.pick(4)];
+        self.push(&format!("{form}{key}'")).push("=").text();
     }
 
     pub(super) fn options(&mut self) -> &mut Self {
