@@ -362,6 +362,9 @@ impl Splitter {
             PROMPTS.iter().find(|prompt| rest.starts_with(**prompt)).map(|prompt| prompt.len())
         } else if self.prompted {
             let indent = rest.len() - rest.trim_start_matches([' ', '\t']).len();
+            if !self.finished && matches!(&rest[indent..], "" | ">") {
+                return Step::NeedsMore;
+            }
             rest[indent..].starts_with("> ").then_some(indent + 2)
         } else {
             None
@@ -530,7 +533,7 @@ mod tests {
 
     #[test]
     fn text_may_come_in_parts_of_any_size() {
-        let script = "-- ü\nSELECT '/*', `--` - 1 /* x *//**/ -- y\n;Flink SQL> EXECUTE STATEMENT SET BEGIN\n> INSERT INTO é SELECT 1;\n> END;\nSELECT '";
+        let script = "-- ü\nSELECT '/*', `--` - 1 /* x *//**/ -- y\n;\nFlink SQL> EXECUTE STATEMENT SET BEGIN\n> INSERT INTO é SELECT 1;\n> END;\nSELECT '";
         let whole = split(script);
         for size in 1..9 {
             let mut splitter = Splitter::new();

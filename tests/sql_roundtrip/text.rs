@@ -101,13 +101,11 @@ impl Text {
         ])
     }
 
-    /// Adds an option. Its key has a number, because no key may stand twice.
+    /// Adds a key, which may stand only once in a list, and its value.
     pub(super) fn option(&mut self) {
-        let number = self.out.len();
-        let keys = ["'k", "'it''s ", "'''x''", "'a\nb", "'é;--", r"'\", "U&'\\00e9", "'/* */"]
-            .map(|key| format!("{key}{number}'"));
-        let key = self.pick(keys.len());
-        self.push(&keys[key]).push("=").text();
+        let key = self.next;
+        let form = ["'k", "'it''s ", "U&'\\00e9", "'a\nb"][self.pick(4)];
+        self.push(&format!("{form}{key}'")).push("=").text();
     }
 
     pub(super) fn options(&mut self) -> &mut Self {
