@@ -1,7 +1,10 @@
 //! Ctrl-C: a counter that a listener raises and that whoever works at the moment looks at.
 
 use tokio::runtime::Runtime;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
+
+use crate::error::Result;
 
 /// Tells that Ctrl-C was pressed since the last statement began.
 #[derive(Debug, Clone)]
@@ -11,14 +14,22 @@ pub(crate) struct Interrupts {
 
 impl Interrupts {
     /// Starts to listen. From now on Ctrl-C no longer ends the process.
-    pub(crate) fn listen(runtime: &Runtime) -> Interrupts {
+    ///
+    /// The handler is in place when this returns, not when a worker comes to it: the line editor keeps the handler that it finds
+    /// and puts it back, and one that came later would be lost.
+    ///
+    /// # Errors
+    /// The system takes no handler.
+    pub(crate) fn listen(runtime: &Runtime) -> Result<Interrupts> {
+        let _guard = runtime.enter();
+        let mut signals = signal(SignalKind::interrupt())?;
         let (sender, presses) = watch::channel(0);
         runtime.spawn(async move {
-            while tokio::signal::ctrl_c().await.is_ok() {
+            while signals.recv().await.is_some() {
                 sender.send_modify(|presses| *presses += 1);
             }
         });
-        Interrupts { presses }
+        Ok(Interrupts { presses })
     }
 
     /// Returns interrupts that tests raise through the sender.

@@ -72,7 +72,7 @@ fn start(args: &Args, console: &Arc<Console>, is_interactive: bool) -> Result<Ru
         let _guard = runtime.enter();
         Session::new(SessionSettings { defaults, output, session_id: args.session.clone() })?
     };
-    let interrupts = Interrupts::listen(&runtime);
+    let interrupts = Interrupts::listen(&runtime)?;
     let settings = RunnerSettings { output: args.output, is_interactive, is_init: false };
     Ok(Runner::new(Box::new(session), runtime, Arc::clone(console), interrupts, settings))
 }
