@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use sqlparser::ast;
 
-use super::bind::name_parts;
 use crate::catalog::{CatalogManager, CatalogObject, CatalogTable, ObjectIdentifier};
 use crate::connector::{TableFactory, table_factory};
 use crate::error::{Error, Result};
@@ -160,6 +159,17 @@ impl BoundTable {
         options.raw(CONNECTOR);
         Ok((factory, options))
     }
+}
+
+/// Returns the parts of a name.
+pub(crate) fn name_parts(name: &ast::ObjectName) -> Vec<String> {
+    name.0
+        .iter()
+        .map(|part| match part {
+            ast::ObjectNamePart::Identifier(ident) => ident.value.clone(),
+            ast::ObjectNamePart::Function(function) => function.name.value.clone(),
+        })
+        .collect()
 }
 
 /// Returns the names of all relations of a query, named queries included: those that exist as tables are simply not used.

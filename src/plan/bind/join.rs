@@ -9,9 +9,9 @@ use sqlparser::ast;
 
 use super::expression::column_expr;
 use super::predicate::always;
-use super::relation::name_parts;
 use super::{Binder, BoundExpr, Relation, Scope};
 use crate::error::Result;
+use crate::plan::tables::name_parts;
 
 impl Binder<'_> {
     /// Binds a table with the joins behind it.

@@ -18,7 +18,6 @@ mod select;
 mod set_operation;
 mod subquery;
 
-pub(crate) use relation::name_parts;
 pub(crate) use scope::{BoundExpr, BoundQuery, OutputColumn, Relation, Scope, ScopeColumn};
 
 use std::cell::Cell;

@@ -11,7 +11,7 @@ use crate::catalog::ObjectIdentifier;
 use crate::error::{Error, FlinkClass, Result};
 use crate::plan::expand::quoted;
 use crate::plan::provider::SourceTable;
-use crate::plan::tables::{BoundTable, ResolvedName, ResolvedView};
+use crate::plan::tables::{BoundTable, ResolvedName, ResolvedView, name_parts};
 use crate::schema::ColumnKind;
 use crate::sql::Hint;
 
@@ -364,15 +364,4 @@ impl Binder<'_> {
 /// Returns the parts that a table's or view's own name has: without an alias any of its ends qualifies a column.
 fn identifier_parts(identifier: &ObjectIdentifier) -> Vec<String> {
     vec![identifier.catalog.clone(), identifier.path.database.clone(), identifier.path.object.clone()]
-}
-
-/// Returns the parts of a name.
-pub(crate) fn name_parts(name: &ast::ObjectName) -> Vec<String> {
-    name.0
-        .iter()
-        .map(|part| match part {
-            ast::ObjectNamePart::Identifier(ident) => ident.value.clone(),
-            ast::ObjectNamePart::Function(function) => function.name.value.clone(),
-        })
-        .collect()
 }

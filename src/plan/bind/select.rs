@@ -7,10 +7,10 @@ use datafusion::logical_expr::{Distinct, Expr, Filter, LogicalPlan, Projection};
 use sqlparser::ast::{self, Spanned};
 
 use super::expression::column_expr;
-use super::relation::name_parts;
 use super::{Binder, BoundExpr, BoundQuery, OutputColumn, Scope};
 use crate::error::Result;
 use crate::plan::expand::{quoted, quoted_path};
+use crate::plan::tables::name_parts;
 use crate::schema::TypeRoot;
 
 /// A SELECT before its ORDER BY: what is selected, and what the columns to sort by may be made of.
