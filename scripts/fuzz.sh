@@ -3,6 +3,8 @@
 # safe Rust, so no sanitizer is built in; overflow checks and assertions are.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 seconds=${1:-600}
+# The product parses on a thread with a large stack, so that 500 levels of nesting fit; so must the fuzzer.
+ulimit -s 1048576
 has cargo-fuzz || cargo install --quiet --locked cargo-fuzz
 for target in split parse; do
   step "fuzz $target for $seconds s"
