@@ -108,15 +108,15 @@ session_options! {
     PIPELINE_CLOSURE_CLEANER_LEVEL: String = "pipeline.closure-cleaner-level", default "RECURSIVE";
         "Accepted without effect: it concerns the JVM."
     EXECUTION_TARGET: String = "execution.target", optional;
-        "Where jobs run: in this process unless 'remote'."
+        "Where jobs run; always this process, other targets are not supported yet."
     EXECUTION_ATTACHED: bool = "execution.attached", default "false";
         "Accepted without effect: jobs belong to this process."
     EXECUTION_SHUTDOWN_ON_ATTACHED_EXIT: bool = "execution.shutdown-on-attached-exit", default "false";
         "Accepted without effect: jobs belong to this process."
     REST_ADDRESS: String = "rest.address", optional old "jobmanager.rpc.address";
-        "The host of the cluster for 'execution.target' = 'remote'."
+        "Accepted without effect: remote clusters are not supported yet."
     REST_PORT: i32 = "rest.port", default "8081";
-        "The port of the cluster for 'execution.target' = 'remote'."
+        "Accepted without effect: remote clusters are not supported yet."
     EXECUTION_BUFFER_TIMEOUT_INTERVAL: Duration = "execution.buffer-timeout.interval", default "100 ms" old "execution.buffer-timeout";
         "Accepted without effect: rows go on when an epoch ends."
     EXECUTION_BATCH_SHUFFLE_MODE: String = "execution.batch-shuffle-mode", default "ALL_EXCHANGES_BLOCKING";
