@@ -32,6 +32,7 @@ use tables::TableSet;
 
 use crate::catalog::{CatalogManager, CatalogObject};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
+use crate::connector::DynamicTableSink;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 use crate::function::EvalContext;
 use crate::options::{RUNTIME_MODE, RuntimeMode, SessionConfig, time_zone};
@@ -80,7 +81,7 @@ pub fn bind_column_expression(
             .collect(),
     };
     let mut binder = Binder::new(&tables, context, false, Arc::clone(&expression.positions));
-    let bound = binder.bind_alone(&expression.body, &scope)?;
+    let bound = binder.bind_expr(&expression.body, &scope)?;
     let text = binder.take_expansion().apply(expression.positions.text(), expression.span)?;
     Ok(BoundExpressionText { text, data_type: bound.data_type })
 }
@@ -235,11 +236,10 @@ pub(crate) struct PlannedInsert {
 }
 
 impl PlannedInsert {
-    /// Makes the rows ready to run.
-    pub(crate) async fn prepare(self) -> Result<(Prepared, BoundInsert)> {
-        let BoundInsert { table, sink, plan, overwrite } = self.insert;
-        let prepared = prepare(plan.clone(), self.is_streaming).await?;
-        Ok((prepared, BoundInsert { table, sink, plan, overwrite }))
+    /// Makes the rows ready to run, and returns the sink and whether they replace what it holds.
+    pub(crate) async fn prepare(self) -> Result<(Prepared, Arc<dyn DynamicTableSink>, bool)> {
+        let BoundInsert { sink, plan, overwrite, .. } = self.insert;
+        Ok((prepare(plan, self.is_streaming).await?, sink, overwrite))
     }
 
     /// Explains the insert.

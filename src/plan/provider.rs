@@ -123,10 +123,11 @@ impl SourceTable {
     ) -> Result<impl Stream<Item = Result<ChangelogBatch>> + Send + use<>> {
         let projection = self.projection(columns);
         let reader = self.source.open(None)?;
+        let decoder = self.source.decoder(&projection)?;
         let decoders = Arc::new(DecoderPool {
             source: Arc::clone(&self.source),
             projection,
-            idle: Mutex::new(vec![self.source.decoder(&self.projection(columns))?]),
+            idle: Mutex::new(vec![decoder]),
         });
         let frames = stream::try_unfold(reader, |mut reader| async move {
             match reader.next().await? {

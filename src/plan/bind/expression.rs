@@ -56,7 +56,7 @@ fn is_associative(op: &ast::BinaryOperator) -> bool {
 
 impl Binder<'_> {
     /// Binds an expression in a scope.
-    pub(super) fn bind_expr(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
+    pub(crate) fn bind_expr(&mut self, node: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
         if let Some(grouped) = self.bind_grouped(node)? {
             return Ok(grouped);
         }

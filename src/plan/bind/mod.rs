@@ -83,11 +83,6 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// Binds an expression that stands alone, such as a computed column.
-    pub(crate) fn bind_alone(&mut self, node: &sqlparser::ast::Expr, scope: &Scope) -> Result<BoundExpr> {
-        self.bind_expr(node, scope)
-    }
-
     /// Binds a constant of a statement that is no query.
     pub(crate) fn bind_constant(&mut self, node: &sqlparser::ast::Expr) -> Result<BoundExpr> {
         self.bind_expr(node, &Scope::default())

@@ -23,13 +23,14 @@ impl Session {
     /// Explains one statement.
     async fn explain_one(&self, statement: &Statement, details: &[ExplainDetail]) -> Result<String> {
         let planner = Planner::new(&self.catalogs, &self.config)?;
-        match statement {
-            Statement::Query(query) => planner.query(query).await?.explain(details),
-            Statement::Insert(insert) => planner.insert(insert).await?.explain(details),
-            Statement::CreateTable(create) if create.query.is_some() => match &create.query {
-                Some(query) => planner.query(query).await?.explain(details),
-                None => Err(Error::internal("a table without a query was explained")),
-            },
+        let query = match statement {
+            Statement::Query(query) => Some(query),
+            Statement::CreateTable(create) => create.query.as_ref(),
+            _ => None,
+        };
+        match (query, statement) {
+            (Some(query), _) => planner.query(query).await?.explain(details),
+            (None, Statement::Insert(insert)) => planner.insert(insert).await?.explain(details),
             _ => Err(Error::unsupported("EXPLAIN of this statement is not supported")
                 .hint("EXPLAIN takes a query, an INSERT, a statement set or CREATE TABLE … AS.")),
         }

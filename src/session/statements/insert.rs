@@ -94,13 +94,9 @@ impl Session {
 
 /// Makes the rows of an INSERT and its sink; the rows end when the job is stopped, so that what was written is committed.
 async fn prepare_sink(planned: PlannedInsert, stop: &Arc<Notify>) -> Result<SinkInput> {
-    let (prepared, insert) = planned.prepare().await?;
+    let (prepared, sink, overwrite) = planned.prepare().await?;
     let rows = prepared.start(run_stream)?;
-    Ok(SinkInput {
-        sink: insert.sink,
-        rows: until_stopped(rows, Arc::clone(stop)),
-        overwrite: insert.overwrite,
-    })
+    Ok(SinkInput { sink, rows: until_stopped(rows, Arc::clone(stop)), overwrite })
 }
 
 /// Ends a stream when the signal is given.

@@ -139,10 +139,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<Expr> {
-        let mut parser = Parser::new(text)?;
-        let expr = parser.expression()?;
-        parser.finish()?;
-        Ok(expr)
+        Ok(crate::sql::parse_expression(text)?.body)
     }
 
     #[test]

@@ -202,10 +202,7 @@ mod tests {
     use super::*;
 
     fn parse(text: &str) -> Result<ast::Query> {
-        let mut parser = Parser::new(text)?;
-        let query = parser.query()?;
-        parser.finish()?;
-        Ok(query)
+        Ok(*crate::sql::parse_query(text)?.body)
     }
 
     #[test]
