@@ -19,7 +19,7 @@ const LAYERS: &[(&str, &[&str])] = &[
         "plan",
         &["error", "schema", "changelog", "options", "sql", "catalog", "format", "function", "connector"],
     ),
-    ("runtime", &["error", "schema", "changelog", "options", "connector", "plan"]),
+    ("runtime", &["error", "schema", "changelog", "options", "function", "connector", "plan"]),
     (
         "session",
         &[

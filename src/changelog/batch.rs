@@ -1,9 +1,11 @@
 //! Arrow columns with a kind per row. Batches that only insert carry no kinds at all, which is by far the commonest case.
 
-use arrow::array::RecordBatch;
+use arrow::array::{RecordBatch, UInt32Array};
 use arrow::buffer::Buffer;
+use arrow::compute::{concat_batches, take_record_batch};
 
 use super::RowKind;
+use crate::error::Result;
 
 /// Rows and their kinds.
 #[derive(Debug, Clone)]
@@ -28,6 +30,16 @@ impl ChangelogBatch {
         let bytes: Vec<u8> = kinds.into_iter().map(|kind| kind as u8).collect();
         assert_eq!(bytes.len(), rows.num_rows(), "one kind per row");
         let kinds = bytes.iter().any(|byte| *byte != 0).then(|| Buffer::from_vec(bytes));
+        ChangelogBatch { rows, kinds }
+    }
+
+    /// Creates a batch whose kinds are bytes already: those of `RowKind`.
+    ///
+    /// # Panics
+    /// If there are more or fewer kinds than rows.
+    pub fn with_kind_bytes(rows: RecordBatch, kinds: Option<Buffer>) -> ChangelogBatch {
+        assert!(kinds.as_ref().is_none_or(|kinds| kinds.len() == rows.num_rows()), "one kind per row");
+        let kinds = kinds.filter(|kinds| kinds.iter().any(|byte| *byte != 0));
         ChangelogBatch { rows, kinds }
     }
 
@@ -66,6 +78,42 @@ impl ChangelogBatch {
     pub fn slice(&self, offset: usize, length: usize) -> ChangelogBatch {
         let kinds = self.kinds.as_ref().map(|kinds| kinds.slice_with_length(offset, length));
         ChangelogBatch { rows: self.rows.slice(offset, length), kinds }
+    }
+
+    /// Returns chosen rows, in the order of the choice.
+    ///
+    /// # Errors
+    /// A position is out of bounds.
+    pub fn take(&self, rows: &UInt32Array) -> Result<ChangelogBatch> {
+        let kinds = self
+            .kinds
+            .as_ref()
+            .map(|kinds| rows.values().iter().map(|row| kinds[*row as usize]).collect::<Vec<u8>>());
+        let rows = take_record_batch(&self.rows, rows)?;
+        Ok(ChangelogBatch::with_kind_bytes(rows, kinds.map(Buffer::from_vec)))
+    }
+
+    /// Puts batches of equal columns behind each other; None if there are none.
+    ///
+    /// # Errors
+    /// The columns differ.
+    pub fn concat(batches: &[ChangelogBatch]) -> Result<Option<ChangelogBatch>> {
+        let Some(first) = batches.first() else { return Ok(None) };
+        if batches.len() == 1 {
+            return Ok(Some(first.clone()));
+        }
+        let rows = concat_batches(&first.rows.schema(), batches.iter().map(|batch| &batch.rows))?;
+        let kinds = batches.iter().any(|batch| batch.kinds.is_some()).then(|| {
+            let mut kinds: Vec<u8> = Vec::with_capacity(rows.num_rows());
+            for batch in batches {
+                match &batch.kinds {
+                    Some(bytes) => kinds.extend_from_slice(bytes),
+                    None => kinds.resize(kinds.len() + batch.row_count(), 0),
+                }
+            }
+            Buffer::from_vec(kinds)
+        });
+        Ok(Some(ChangelogBatch { rows, kinds }))
     }
 
     /// Takes the batch apart.

@@ -15,8 +15,13 @@ mod optimise;
 mod provider;
 mod tables;
 
-pub(crate) use graph::StreamNode;
+pub(crate) use graph::{
+    AggregateCall, AggregateFunction, Distribution, GraphNode, GroupAggregateSpec, InputEdge, JobGraph,
+    JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec, SinkSpec, SortKey, TopNSpec,
+    TopNStrategy,
+};
 pub(crate) use insert::BoundInsert;
+pub(crate) use lower::StreamNode;
 pub(crate) use tables::BoundTable;
 
 use std::sync::Arc;

@@ -1,8 +1,11 @@
-//! What runs: a stream graph becomes a stream of changelog batches, and a sink takes them.
+//! What runs: a job graph becomes operators on worker threads, fed by sources in epochs, cut into checkpoints, read by sinks.
 
-mod calc;
+mod checkpoint;
+mod job;
+mod operator;
 mod pipeline;
 mod sink_task;
+mod state;
 
 pub(crate) use pipeline::run_stream;
 pub(crate) use sink_task::{SinkInput, run_sink};

@@ -8,7 +8,7 @@ use datafusion::logical_expr::Expr;
 use futures::stream::BoxStream;
 use futures::{StreamExt, stream};
 
-use super::calc::Calc;
+use super::operator::Calc;
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
 use crate::plan::StreamNode;

@@ -1,0 +1,1 @@
+//! Checkpoints on disk: segments of state, the manifest that makes them one cut, and the folder of a job.

@@ -1,0 +1,161 @@
+//! What has happened to slots: since the last checkpoint, and within the epoch.
+//!
+//! A slot whose key has gone must not be given to another key while a checkpoint still has to say that the key has gone. So a
+//! removed slot that an earlier checkpoint knows stays where it is until the next one has taken it.
+
+/// Marks slots.
+#[derive(Debug, Default)]
+pub(crate) struct SlotTracker {
+    flags: Vec<u8>,
+    /// Slots with `CHANGED`.
+    changed: Vec<u32>,
+    /// Slots with `TOUCHED`.
+    touched: Vec<u32>,
+}
+
+/// The slot differs from what the last checkpoint has.
+const CHANGED: u8 = 1;
+/// The last checkpoint has the slot's key.
+const SAVED: u8 = 2;
+/// The epoch has touched the slot.
+const TOUCHED: u8 = 4;
+
+/// What a checkpoint has to write.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct ChangedSlots {
+    /// Slots whose rows are written.
+    pub(crate) upserts: Vec<u32>,
+    /// Slots whose keys are deleted; the owner frees them afterwards.
+    pub(crate) deletes: Vec<u32>,
+}
+
+impl SlotTracker {
+    /// Marks a slot as touched by the epoch and changed; returns whether it is the epoch's first touch.
+    #[inline]
+    pub(crate) fn touch(&mut self, slot: u32) -> bool {
+        let flags = self.flags_mut(slot);
+        let is_first = *flags & TOUCHED == 0;
+        let is_changed = *flags & CHANGED == 0;
+        *flags |= TOUCHED | CHANGED;
+        if is_first {
+            self.touched.push(slot);
+        }
+        if is_changed {
+            self.changed.push(slot);
+        }
+        is_first
+    }
+
+    /// Marks a slot as changed, whatever the epoch.
+    #[inline]
+    pub(crate) fn change(&mut self, slot: u32) {
+        let flags = self.flags_mut(slot);
+        let is_changed = *flags & CHANGED == 0;
+        *flags |= CHANGED;
+        if is_changed {
+            self.changed.push(slot);
+        }
+    }
+
+    /// Marks a slot as loaded from a checkpoint.
+    pub(crate) fn load(&mut self, slot: u32) {
+        *self.flags_mut(slot) = SAVED;
+    }
+
+    /// Takes out the slots that the epoch has touched, in the order of their first touch.
+    pub(crate) fn take_touched(&mut self) -> Vec<u32> {
+        let touched = std::mem::take(&mut self.touched);
+        for slot in &touched {
+            self.flags[*slot as usize] &= !TOUCHED;
+        }
+        touched
+    }
+
+    /// Returns whether a slot whose key has gone may be freed at once: no checkpoint knows of it. If so, it is forgotten; if not,
+    /// `take_changed` names it among the deletes.
+    pub(crate) fn release(&mut self, slot: u32) -> bool {
+        let flags = self.flags_mut(slot);
+        if *flags & SAVED != 0 {
+            self.change(slot);
+            return false;
+        }
+        // The slot may still stand in `changed`; without the mark it is passed over there.
+        *flags = 0;
+        true
+    }
+
+    /// Takes out what has changed since the last call; `is_live` says whether a slot has a row. Deleted slots are forgotten.
+    pub(crate) fn take_changed(&mut self, is_live: impl Fn(u32) -> bool) -> ChangedSlots {
+        let mut taken = ChangedSlots::default();
+        for slot in std::mem::take(&mut self.changed) {
+            let flags = &mut self.flags[slot as usize];
+            if *flags & CHANGED == 0 {
+                continue;
+            }
+            *flags &= !CHANGED;
+            if is_live(slot) {
+                *flags |= SAVED;
+                taken.upserts.push(slot);
+            } else {
+                if *flags & SAVED != 0 {
+                    taken.deletes.push(slot);
+                }
+                *flags = 0;
+            }
+        }
+        taken
+    }
+
+    /// Returns how many bytes are allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        self.flags.capacity() + (self.changed.capacity() + self.touched.capacity()) * size_of::<u32>()
+    }
+
+    #[inline]
+    fn flags_mut(&mut self, slot: u32) -> &mut u8 {
+        let at = slot as usize;
+        if self.flags.len() <= at {
+            self.flags.resize(at + 1, 0);
+        }
+        &mut self.flags[at]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_that_no_checkpoint_knows_leaves_no_trace() {
+        let mut slots = SlotTracker::default();
+        assert!(slots.touch(3));
+        assert!(!slots.touch(3));
+        assert_eq!(slots.take_touched(), [3]);
+        assert!(slots.release(3));
+        assert_eq!(slots.take_changed(|_| false), ChangedSlots::default());
+    }
+
+    #[test]
+    fn a_saved_key_is_deleted_by_the_next_checkpoint() {
+        let mut slots = SlotTracker::default();
+        slots.touch(0);
+        assert_eq!(slots.take_changed(|_| true), ChangedSlots { upserts: vec![0], deletes: vec![] });
+        assert_eq!(slots.take_changed(|_| true), ChangedSlots::default());
+        assert!(!slots.release(0));
+        assert_eq!(slots.take_changed(|_| false), ChangedSlots { upserts: vec![], deletes: vec![0] });
+        slots.load(1);
+        assert!(!slots.release(1));
+        slots.touch(1);
+        assert_eq!(slots.take_changed(|_| true), ChangedSlots { upserts: vec![1], deletes: vec![] });
+    }
+
+    #[test]
+    fn a_slot_that_is_given_again_is_written_once() {
+        let mut slots = SlotTracker::default();
+        slots.touch(0);
+        slots.take_touched();
+        assert!(slots.release(0));
+        slots.touch(0);
+        assert_eq!(slots.take_changed(|_| true), ChangedSlots { upserts: vec![0], deletes: vec![] });
+    }
+}
