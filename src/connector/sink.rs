@@ -57,6 +57,11 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether rows are to come through one writer in the order of the input, because people read them.
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
     /// Opens a writer.
     ///
     /// # Errors

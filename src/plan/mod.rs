@@ -22,6 +22,7 @@ pub(crate) use graph::{
 };
 pub(crate) use insert::BoundInsert;
 pub(crate) use lower::StreamNode;
+pub(crate) use provider::SourceTable;
 pub(crate) use tables::BoundTable;
 
 use std::sync::Arc;
