@@ -3,7 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use crate::connector::Frame;
+use tokio::sync::oneshot;
+
+use crate::connector::{CheckpointId, Committable, Frame};
 use crate::error::Result;
 use crate::plan::NodeId;
 use crate::runtime::operator::NO_WATERMARK;
@@ -22,8 +24,10 @@ pub(super) struct Epoch {
     pub(super) watermark: i64,
     /// Whether constant rows are emitted: once in the life of a job.
     pub(super) emits_values: bool,
-    /// Whether the state is taken for a checkpoint afterwards.
-    pub(super) is_cut: bool,
+    /// The checkpoint for which sinks prepare afterwards.
+    pub(super) checkpoint: Option<CheckpointId>,
+    /// Whether the state is taken for it.
+    pub(super) takes_state: bool,
     /// Whether the input has ended for good.
     pub(super) is_last: bool,
 }
@@ -46,7 +50,8 @@ impl Epoch {
             time_ms,
             watermark: NO_WATERMARK,
             emits_values: false,
-            is_cut: false,
+            checkpoint: None,
+            takes_state: false,
             is_last: false,
         }
     }
@@ -72,8 +77,10 @@ pub(super) struct EpochReport {
 pub(super) struct WorkerReport {
     /// What has been done since the last report, by node.
     pub(super) counters: Vec<NodeCounters>,
-    /// The changes of state, by node, where the epoch was a cut.
+    /// The changes of state, by node, where they were to be taken.
     pub(super) changes: Vec<(NodeId, Vec<StateChanges>)>,
+    /// What the sinks' writers prepare, by node, where they were to.
+    pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Vec<Committable>>)>,
     /// When the first operator wants an epoch, in milliseconds since 1970.
     pub(super) next_timer: Option<i64>,
     /// Sources whose rows nobody needs any more.

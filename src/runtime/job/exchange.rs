@@ -7,6 +7,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use arrow::array::{ArrayRef, UInt32Array};
+use tokio::sync::watch;
 
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
@@ -48,6 +49,7 @@ pub(super) struct Chunk {
 #[derive(Debug)]
 pub(super) struct Exchange {
     barrier: Barrier,
+    aborted: watch::Sender<bool>,
     mailboxes: [Vec<Mutex<Vec<Chunk>>>; 2],
 }
 
@@ -55,7 +57,11 @@ impl Exchange {
     /// Creates the meeting point.
     pub(super) fn new(workers: usize) -> Exchange {
         let mailboxes = || (0..workers).map(|_| Mutex::default()).collect();
-        Exchange { barrier: Barrier::new(workers), mailboxes: [mailboxes(), mailboxes()] }
+        Exchange {
+            barrier: Barrier::new(workers),
+            aborted: watch::Sender::new(false),
+            mailboxes: [mailboxes(), mailboxes()],
+        }
     }
 
     /// Leaves chunks for the others (one list per worker), waits for all, and returns, in order, what was left for `worker`.
@@ -78,7 +84,13 @@ impl Exchange {
 
     /// Lets nobody wait any longer, now and later.
     pub(super) fn abort(&self) {
+        self.aborted.send_replace(true);
         self.barrier.abort();
+    }
+
+    /// Returns what becomes true with the abort, for those who wait for something else.
+    pub(super) fn watch_abort(&self) -> watch::Receiver<bool> {
+        self.aborted.subscribe()
     }
 }
 

@@ -95,7 +95,7 @@ impl Worker {
             }
             operator.finish_load()?;
         }
-        Ok(self.report(Vec::new()))
+        Ok(self.report())
     }
 
     /// Runs an epoch. Rows for readers and writers have all been handed over when this returns.
@@ -113,17 +113,21 @@ impl Worker {
         let flushed = self.outboxes().try_for_each(Outbox::flush);
         done?;
         flushed?;
-        let mut changes = Vec::new();
-        if epoch.is_cut {
-            for (node, stage) in self.stages.iter_mut().enumerate() {
-                if let Stage::Operator(operator) = stage
-                    && !operator.state_tables().is_empty()
-                {
-                    changes.push((node, operator.take_changes()?));
+        let mut report = self.report();
+        for (node, stage) in self.stages.iter_mut().enumerate() {
+            match stage {
+                Stage::Operator(operator) if epoch.takes_state && !operator.state_tables().is_empty() => {
+                    report.changes.push((node, operator.take_changes()?));
                 }
+                Stage::Sink(outbox) => {
+                    if let Some(checkpoint) = epoch.checkpoint {
+                        report.prepared.extend(outbox.prepare(checkpoint)?.map(|prepared| (node, prepared)));
+                    }
+                }
+                _ => {}
             }
         }
-        Ok(self.report(changes))
+        Ok(report)
     }
 
     fn outboxes(&mut self) -> impl Iterator<Item = &mut Outbox> {
@@ -217,6 +221,9 @@ impl Worker {
         for node in 0..self.stages.len() {
             if let Stage::Values(batch) = &self.stages[node] {
                 let batch = batch.clone();
+                if batch.row_count() == 0 {
+                    continue;
+                }
                 self.order = ChunkOrder { frame: 0, chunk: node as u32, part: 0, ..self.order };
                 self.push(layout, node, batch)?;
             }
@@ -366,7 +373,7 @@ impl Worker {
     }
 
     /// Makes the report on what was done since the last one.
-    fn report(&mut self, changes: Vec<(NodeId, Vec<crate::runtime::state::StateChanges>)>) -> WorkerReport {
+    fn report(&mut self) -> WorkerReport {
         let mut next_timer: Option<i64> = None;
         for (counters, stage) in self.counters.iter_mut().zip(&mut self.stages) {
             match stage {
@@ -382,6 +389,6 @@ impl Worker {
         }
         let counters = std::mem::replace(&mut self.counters, vec![NodeCounters::default(); self.stages.len()]);
         let unneeded_sources = self.unneeded_sources(&Arc::clone(&self.layout));
-        WorkerReport { counters, changes, next_timer, unneeded_sources }
+        WorkerReport { counters, next_timer, unneeded_sources, ..WorkerReport::default() }
     }
 }
