@@ -13,6 +13,7 @@ use datafusion::logical_expr::Expr;
 use super::provider::SourceTable;
 use crate::changelog::ChangelogMode;
 use crate::connector::DynamicTableSink;
+pub(crate) use crate::function::AggregateFunction;
 use crate::schema::DataType;
 
 /// A job: what is read, computed and written.
@@ -187,35 +188,6 @@ pub(crate) struct AggregateCall {
     pub(crate) is_distinct: bool,
     /// The result.
     pub(crate) result_type: DataType,
-}
-
-/// The aggregate functions that run on changelogs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum AggregateFunction {
-    /// Rows whose arguments are not NULL.
-    Count,
-    /// As Flink: integers wrap, decimals overflow to NULL.
-    Sum,
-    /// As Flink: cut for integers.
-    Average,
-    Min,
-    Max,
-    VariancePopulation,
-    VarianceSample,
-    DeviationPopulation,
-    DeviationSample,
-    /// The first to arrive that is not NULL.
-    FirstValue,
-    /// The last to arrive that is not NULL.
-    LastValue,
-    /// The only one; a second is an error.
-    SingleValue,
-    /// Texts in order of arrival, with the separator.
-    ListAgg(String),
-    /// A multiset.
-    Collect,
-    /// An array, in order of arrival.
-    ArrayAgg,
 }
 
 /// A join of two inputs.
