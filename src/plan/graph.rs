@@ -124,10 +124,7 @@ pub(crate) enum OperatorSpec {
         fetch: Option<usize>,
     },
     /// Makes a changelog of upserts (`+U`, `-D` by key) complete: adds `-U`, whole deleted rows, and `+I` for new keys.
-    ChangelogNormalize {
-        /// The key.
-        keys: Vec<usize>,
-    },
+    ChangelogNormalize(ChangelogNormalizeSpec),
     /// Leaves out `-U`.
     DropUpdateBefore,
     /// INTERSECT or EXCEPT over two inputs of the same types.
@@ -155,6 +152,17 @@ pub(crate) enum OperatorSpec {
     Sink(SinkSpec),
     /// Hands rows to whoever asked the query.
     Collect,
+}
+
+/// What completes a changelog of upserts.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangelogNormalizeSpec {
+    /// The key.
+    pub(crate) keys: Vec<usize>,
+    /// What rows must fulfil, over the input's columns: a row that does not is kept no more than a deleted one.
+    pub(crate) condition: Option<Expr>,
+    /// Whether `-U` is wanted.
+    pub(crate) emits_update_before: bool,
 }
 
 /// The numbers that GROUPING and GROUPING_ID are computed from.
