@@ -57,8 +57,8 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns whether rows are to come through one writer in the order of the input, because people read them.
-    fn is_ordered(&self) -> bool {
+    /// Returns whether one writer takes all rows, so that they keep their order.
+    fn has_single_writer(&self) -> bool {
         false
     }
 

@@ -5,63 +5,21 @@ use datafusion::common::DFSchemaRef;
 use datafusion::logical_expr::{Expr, FetchType, LogicalPlan, SkipType};
 
 use super::batch::source_table;
+use super::graph::{Distribution, GraphNode, InputEdge, JobGraph, NodeId, OperatorSpec};
 use super::optimise::optimise_streaming;
-use super::provider::SourceTable;
+use crate::changelog::ChangelogMode;
 use crate::error::{Error, FlinkClass, Result};
-
-/// A node with its inputs.
-#[derive(Debug, Clone)]
-pub(crate) enum StreamNode {
-    /// Reads columns of a table.
-    Source {
-        /// The table.
-        table: Box<SourceTable>,
-        /// Positions in the table's read schema; physical columns before metadata.
-        columns: Vec<usize>,
-    },
-    /// Constant rows.
-    Values {
-        /// One list of constant expressions per row.
-        rows: Vec<Vec<Expr>>,
-        /// The columns.
-        schema: DFSchemaRef,
-    },
-    /// Keeps rows and computes columns.
-    Calc {
-        /// Where rows come from.
-        input: Box<StreamNode>,
-        /// The input's columns.
-        input_schema: DFSchemaRef,
-        /// What rows must fulfil.
-        condition: Option<Expr>,
-        /// The output columns; None passes all on.
-        projection: Option<Vec<Expr>>,
-        /// The output's columns.
-        schema: DFSchemaRef,
-    },
-    /// All rows of all inputs.
-    Union {
-        /// The inputs, of equal types.
-        inputs: Vec<StreamNode>,
-    },
-    /// The first rows to arrive.
-    Limit {
-        /// Where rows come from.
-        input: Box<StreamNode>,
-        /// How many are left out.
-        skip: usize,
-        /// How many are kept.
-        fetch: Option<usize>,
-    },
-}
 
 /// Plans a streaming query.
 ///
 /// # Errors
 /// The plan holds an operator that is not built yet.
-pub(crate) fn lower(plan: LogicalPlan) -> Result<StreamNode> {
+pub(crate) fn lower(plan: LogicalPlan, graph: &mut JobGraph, sink: OperatorSpec) -> Result<()> {
     refuse_updates(&plan)?;
-    node(&optimise_streaming(plan)?)
+    let schema = DFSchemaRef::clone(plan.schema());
+    let input = node(graph, &optimise_streaming(plan)?)?;
+    add(graph, sink, &[input], &schema);
+    Ok(())
 }
 
 /// Refuses operators that are not built yet, before any rule has changed what the user wrote.
@@ -96,72 +54,79 @@ fn not_supported(what: &str) -> Error {
 }
 
 /// Lowers a node with its inputs.
-fn node(plan: &LogicalPlan) -> Result<StreamNode> {
+fn node(graph: &mut JobGraph, plan: &LogicalPlan) -> Result<NodeId> {
     match plan {
         LogicalPlan::TableScan(scan) => {
             let table =
                 source_table(scan).ok_or_else(|| Error::internal("a scan of something that is no source"))?;
             let all = || (0..scan.source.schema().fields().len()).collect();
             let columns = scan.projection.clone().unwrap_or_else(all);
-            let source = StreamNode::Source { table: Box::new(table), columns };
-            let condition = scan.filters.iter().cloned().reduce(datafusion::logical_expr::Expr::and);
+            let schema = &scan.projected_schema;
+            let spec = OperatorSpec::Source { table: Box::new(table), columns };
+            let source = add(graph, spec, &[], schema);
+            let condition = scan.filters.iter().cloned().reduce(Expr::and);
             Ok(match condition {
                 None => source,
                 Some(condition) => {
-                    calc(source, &scan.projected_schema, Some(condition), None, &scan.projected_schema)
+                    let spec = OperatorSpec::Calc { condition: Some(condition), projection: None };
+                    add(graph, spec, &[source], schema)
                 }
             })
         }
-        LogicalPlan::Projection(projection) => Ok(calc(
-            node(&projection.input)?,
-            projection.input.schema(),
-            None,
-            Some(projection.expr.clone()),
-            &projection.schema,
-        )),
-        LogicalPlan::Filter(filter) => Ok(calc(
-            node(&filter.input)?,
-            filter.input.schema(),
-            Some(filter.predicate.clone()),
-            None,
-            filter.input.schema(),
-        )),
-        LogicalPlan::SubqueryAlias(alias) => node(&alias.input),
-        LogicalPlan::Union(union) => Ok(StreamNode::Union {
-            inputs: union.inputs.iter().map(|input| node(input)).collect::<Result<_>>()?,
-        }),
-        LogicalPlan::Values(values) => {
-            Ok(StreamNode::Values { rows: values.values.clone(), schema: DFSchemaRef::clone(&values.schema) })
+        LogicalPlan::Projection(projection) => {
+            let input = node(graph, &projection.input)?;
+            let spec = OperatorSpec::Calc { condition: None, projection: Some(projection.expr.clone()) };
+            Ok(add(graph, spec, &[input], &projection.schema))
         }
-        LogicalPlan::EmptyRelation(empty) => Ok(StreamNode::Values {
-            rows: if empty.produce_one_row { vec![Vec::new()] } else { Vec::new() },
-            schema: DFSchemaRef::clone(&empty.schema),
-        }),
+        LogicalPlan::Filter(filter) => {
+            let input = node(graph, &filter.input)?;
+            let spec = OperatorSpec::Calc { condition: Some(filter.predicate.clone()), projection: None };
+            Ok(add(graph, spec, &[input], filter.input.schema()))
+        }
+        LogicalPlan::SubqueryAlias(alias) => node(graph, &alias.input),
+        LogicalPlan::Union(union) => {
+            let inputs =
+                union.inputs.iter().map(|input| node(graph, input)).collect::<Result<Vec<NodeId>>>()?;
+            Ok(add(graph, OperatorSpec::Union, &inputs, &union.schema))
+        }
+        LogicalPlan::Values(values) => {
+            let spec = OperatorSpec::Values { rows: values.values.clone() };
+            Ok(add(graph, spec, &[], &values.schema))
+        }
+        LogicalPlan::EmptyRelation(empty) => {
+            let rows = if empty.produce_one_row { vec![Vec::new()] } else { Vec::new() };
+            Ok(add(graph, OperatorSpec::Values { rows }, &[], &empty.schema))
+        }
         LogicalPlan::Limit(limit) => {
             let (SkipType::Literal(skip), FetchType::Literal(fetch)) =
                 (limit.get_skip_type()?, limit.get_fetch_type()?)
             else {
                 return Err(not_supported("a computed LIMIT"));
             };
-            Ok(StreamNode::Limit { input: Box::new(node(&limit.input)?), skip, fetch })
+            let input = node(graph, &limit.input)?;
+            Ok(add(graph, OperatorSpec::Limit { skip, fetch }, &[input], limit.input.schema()))
         }
         other => Err(not_supported(&format!("the operator {}", other.display()))),
     }
 }
 
-/// Makes a calc.
-fn calc(
-    input: StreamNode,
-    input_schema: &DFSchemaRef,
-    condition: Option<datafusion::logical_expr::Expr>,
-    projection: Option<Vec<datafusion::logical_expr::Expr>>,
-    schema: &DFSchemaRef,
-) -> StreamNode {
-    StreamNode::Calc {
-        input: Box::new(input),
-        input_schema: DFSchemaRef::clone(input_schema),
-        condition,
-        projection,
+/// Adds a node over inputs.
+fn add(graph: &mut JobGraph, spec: OperatorSpec, inputs: &[NodeId], schema: &DFSchemaRef) -> NodeId {
+    let distribution = match &spec {
+        OperatorSpec::Limit { .. } => Distribution::Singleton,
+        _ => Distribution::Forward,
+    };
+    let mode = match &spec {
+        OperatorSpec::Source { table, .. } => table.source.changelog_mode(),
+        _ => inputs.iter().fold(ChangelogMode::INSERT_ONLY, |mode, input| mode.union(graph.nodes[*input].mode)),
+    };
+    let edge = |node: &NodeId| InputEdge { node: *node, distribution: distribution.clone() };
+    graph.add(GraphNode {
+        uid: graph.nodes.len().to_string(),
+        spec,
+        inputs: inputs.iter().map(edge).collect(),
         schema: DFSchemaRef::clone(schema),
-    }
+        mode,
+        unique_keys: Vec::new(),
+    })
 }

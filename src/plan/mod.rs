@@ -16,12 +16,11 @@ mod provider;
 mod tables;
 
 pub(crate) use graph::{
-    AggregateCall, AggregateFunction, Distribution, GraphNode, GroupAggregateSpec, InputEdge, JobGraph,
-    JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec, SinkSpec, SortKey, TopNSpec,
-    TopNStrategy,
+    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, GraphNode, GroupAggregateSpec,
+    InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec,
+    SinkSpec, SortKey, TopNSpec, TopNStrategy,
 };
 pub(crate) use insert::BoundInsert;
-pub(crate) use lower::StreamNode;
 pub(crate) use provider::SourceTable;
 pub(crate) use tables::BoundTable;
 
@@ -29,15 +28,14 @@ use std::sync::Arc;
 
 use chrono::Utc;
 use datafusion::logical_expr::LogicalPlan;
-use futures::StreamExt;
-use futures::stream::BoxStream;
 
+use batch::BatchQuery;
 use bind::{Binder, BoundQuery, OutputColumn, Scope, ScopeColumn};
 use explain::{ExplainedPlan, Section};
 use tables::TableSet;
 
 use crate::catalog::{CatalogManager, CatalogObject};
-use crate::changelog::{ChangelogBatch, ChangelogMode};
+use crate::changelog::ChangelogMode;
 use crate::connector::DynamicTableSink;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 use crate::function::EvalContext;
@@ -226,7 +224,12 @@ impl PlannedQuery {
 
     /// Makes the query ready to run.
     pub(crate) async fn prepare(self) -> Result<Prepared> {
-        prepare(self.query.plan, self.is_streaming).await
+        if !self.is_streaming {
+            return Ok(Prepared::Batch(BatchQuery::plan(self.query.plan).await?));
+        }
+        let mut graph = JobGraph::default();
+        lower::lower(self.query.plan, &mut graph, OperatorSpec::Collect)?;
+        Ok(Prepared::Stream(graph))
     }
 
     /// Explains the query.
@@ -242,10 +245,15 @@ pub(crate) struct PlannedInsert {
 }
 
 impl PlannedInsert {
-    /// Makes the rows ready to run, and returns the sink and whether they replace what it holds.
-    pub(crate) async fn prepare(self) -> Result<(Prepared, Arc<dyn DynamicTableSink>, bool)> {
+    /// Returns whether its rows are changes.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.is_streaming
+    }
+
+    /// Makes the rows ready to run in batch, and returns the sink and whether they replace what it holds.
+    pub(crate) async fn prepare_batch(self) -> Result<(BatchQuery, Arc<dyn DynamicTableSink>, bool)> {
         let BoundInsert { sink, plan, overwrite, .. } = self.insert;
-        Ok((prepare(plan, self.is_streaming).await?, sink, overwrite))
+        Ok((BatchQuery::plan(plan).await?, sink, overwrite))
     }
 
     /// Explains the insert.
@@ -258,33 +266,24 @@ impl PlannedInsert {
 /// A plan that can be started.
 pub(crate) enum Prepared {
     /// Answered once.
-    Batch(batch::BatchQuery),
+    Batch(BatchQuery),
     /// Runs as a stream of changes.
-    Stream(StreamNode),
+    Stream(JobGraph),
 }
 
-impl Prepared {
-    /// Starts the plan; `run` runs stream graphs. Dropping the stream stops it.
-    pub(crate) fn start(
-        self,
-        run: fn(&StreamNode) -> Result<BoxStream<'static, Result<ChangelogBatch>>>,
-    ) -> Result<BoxStream<'static, Result<ChangelogBatch>>> {
-        match self {
-            Prepared::Batch(query) => {
-                Ok(query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed())
-            }
-            Prepared::Stream(graph) => run(&graph),
-        }
+/// Makes one job of INSERTs.
+pub(crate) fn insert_graph(inserts: Vec<PlannedInsert>) -> Result<JobGraph> {
+    let mut graph = JobGraph::default();
+    for PlannedInsert { insert, .. } in inserts {
+        let spec = SinkSpec {
+            name: insert.table.identifier.to_string(),
+            sink: insert.sink,
+            keys: Vec::new(),
+            overwrite: insert.overwrite,
+        };
+        lower::lower(insert.plan, &mut graph, OperatorSpec::Sink(spec))?;
     }
-}
-
-/// Makes a plan ready to run.
-async fn prepare(plan: LogicalPlan, is_streaming: bool) -> Result<Prepared> {
-    if is_streaming {
-        Ok(Prepared::Stream(lower::lower(plan)?))
-    } else {
-        Ok(Prepared::Batch(batch::BatchQuery::plan(plan).await?))
-    }
+    Ok(graph)
 }
 
 /// Prints the three sections of EXPLAIN.

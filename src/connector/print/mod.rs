@@ -74,7 +74,7 @@ impl DynamicTableSink for PrintSink {
         requested
     }
 
-    fn is_ordered(&self) -> bool {
+    fn has_single_writer(&self) -> bool {
         true
     }
 

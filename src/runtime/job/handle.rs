@@ -127,10 +127,22 @@ impl JobHandle {
         path.await.unwrap_or(Ok(None))
     }
 
+    /// Asks the job to stop, without waiting.
+    pub(crate) fn request_stop(&self, mode: StopMode) {
+        self.progress.status.send_if_modified(|status| {
+            let is_running = !status.is_final();
+            if is_running {
+                *status = JobStatus::Cancelling;
+            }
+            is_running
+        });
+        // Where many wishes are underway, the job will stop anyway.
+        let _ = self.stops.try_send(StopRequest { mode, answer: None });
+    }
+
     /// Asks the job to stop at once, without waiting.
     pub(crate) fn cancel(&self) {
-        // Where that many wishes are underway, the job will stop anyway.
-        let _ = self.stops.try_send(StopRequest { mode: StopMode::Cancel, answer: None });
+        self.request_stop(StopMode::Cancel);
     }
 
     /// Returns what the job has done so far.

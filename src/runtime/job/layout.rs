@@ -132,7 +132,7 @@ fn way(
 fn scattered_way(reader: &GraphNode, mode: ChangelogMode) -> Way {
     match &reader.spec {
         OperatorSpec::Collect => Way::First,
-        OperatorSpec::Sink(sink) if sink.sink.is_ordered() => Way::First,
+        OperatorSpec::Sink(sink) if sink.sink.has_single_writer() => Way::First,
         OperatorSpec::Sink(sink) if mode != ChangelogMode::INSERT_ONLY => match sink.keys.as_slice() {
             [] => Way::First,
             keys => Way::Owner(keys.to_vec()),

@@ -7,6 +7,8 @@
 mod build;
 mod calc;
 mod limit;
+#[cfg(test)]
+mod testing;
 mod union;
 
 pub(crate) use build::{build, operator_name};

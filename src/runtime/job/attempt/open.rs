@@ -27,6 +27,9 @@ const EPOCH_BYTES: usize = 8 << 20;
 /// The bytes of frames that each worker has to do in an epoch.
 const EPOCH_BYTES_PER_WORKER: usize = 4 << 20;
 
+/// The rows that a worker gets at once where each is an epoch of its own.
+const PER_RECORD_ROWS: usize = 8_192;
+
 /// How long the first epoch waits for sources that have said nothing yet.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 
@@ -165,7 +168,9 @@ fn context(job: &Job, writer: usize, writer_count: usize, overwrite: bool) -> Wr
 /// Opens the sources, each where the checkpoint says or where its options do.
 fn open_sources(job: &Job, manifest: Option<&Manifest>, tasks: &mut JoinSet<Result<()>>) -> Result<Sources> {
     let bytes = EPOCH_BYTES.max(EPOCH_BYTES_PER_WORKER * job.blueprint.workers());
-    let limits = EpochLimits { bytes, rows: job.settings.epoch_rows_max.max(1) };
+    // Rows that are epochs of their own anyway come to the worker many at a time.
+    let rows = if job.settings.is_per_record { PER_RECORD_ROWS } else { job.settings.epoch_rows_max.max(1) };
+    let limits = EpochLimits { bytes, rows };
     let (sender, items) = mpsc::channel(FRAMES_AHEAD);
     let (mut positions, mut messages) = (BTreeMap::new(), BTreeMap::new());
     for (node, table) in job.blueprint.sources() {
