@@ -91,6 +91,14 @@ impl SourceTable {
         })
     }
 
+    /// Makes the source of physical columns, for graphs that tests build by hand.
+    #[cfg(test)]
+    pub(crate) fn of_source(name: &str, source: Arc<dyn DynamicTableSource>, schema: SchemaRef) -> SourceTable {
+        let physical_count = schema.fields().len();
+        let (metadata, metadata_keys) = (HashMap::new(), Vec::new());
+        SourceTable { name: name.to_owned(), source, schema, physical_count, metadata, metadata_keys }
+    }
+
     /// Returns whether metadata columns are declared.
     pub(crate) fn has_metadata(&self) -> bool {
         !self.metadata.is_empty()

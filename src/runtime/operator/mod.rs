@@ -8,7 +8,7 @@ mod build;
 mod calc;
 mod limit;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod union;
 
 pub(crate) use build::{build, operator_name};
