@@ -17,6 +17,7 @@ mod goldens;
 mod missing;
 mod operand;
 mod operator;
+mod ranking;
 mod scalar;
 mod typing;
 
@@ -31,6 +32,7 @@ pub use operator::{
     ComparisonOp, arithmetic, arithmetic_error, comparison, comparison_type, interval_between, like, negate,
     not_null,
 };
+pub(crate) use ranking::RankingFunction;
 pub use typing::{
     ArithmeticOp, DAY_TIME, YEAR_MONTH, calcite_name, common_type, is_implicit_cast, no_match_error,
     numeric_result, signature_error, type_list_error,

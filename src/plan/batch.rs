@@ -98,6 +98,7 @@ fn reorders(plan: &LogicalPlan) -> Result<bool> {
                 | LogicalPlan::Join(_)
                 | LogicalPlan::Sort(_)
                 | LogicalPlan::Distinct(_)
+                | LogicalPlan::Window(_)
         ))
     })?)
 }

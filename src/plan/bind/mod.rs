@@ -17,6 +17,7 @@ mod scope;
 mod select;
 mod set_operation;
 mod subquery;
+mod window;
 
 pub(crate) use scope::{BoundExpr, BoundQuery, OutputColumn, Relation, Scope, ScopeColumn};
 
@@ -54,6 +55,8 @@ pub(crate) struct Binder<'a> {
     outer: Vec<Scope>,
     /// Aggregate calls may stand here; set while a SELECT list with groups is bound.
     grouping: Option<aggregate::Grouping>,
+    /// Window functions may stand here; set while a SELECT list is bound.
+    windows: Option<window::Windows>,
     /// Whether a join condition is being bound: its equalities are keys, which compare by bits, so that NaN joins NaN.
     in_join_condition: bool,
     /// What names in the text stand for; None inside views, whose text is not the user's.
@@ -78,6 +81,7 @@ impl<'a> Binder<'a> {
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,
+            windows: None,
             in_join_condition: false,
             expansion: Some(Expansion::default()),
         }

@@ -134,7 +134,7 @@ impl Binder<'_> {
 
     /// Sorts a SELECT: by its columns, or by expressions over its input that then ride along hidden.
     fn sorted_select(&mut self, select: BoundSelect, order_by: &[ast::OrderByExpr]) -> Result<BoundQuery> {
-        let BoundSelect { input, scope, mut items, distinct, grouping } = select;
+        let BoundSelect { input, scope, mut items, distinct, grouping, windows } = select;
         let shown = items.len();
         let mut keys: Vec<(usize, &ast::OrderByExpr)> = Vec::with_capacity(order_by.len());
         for order in order_by {
@@ -145,8 +145,11 @@ impl Binder<'_> {
             )? {
                 Some(position) => position,
                 None => {
+                    let windows_around = std::mem::replace(&mut self.windows, windows.clone());
                     let bound =
-                        self.with_grouping(grouping.clone(), |binder| binder.bind_expr(&order.expr, &scope))?;
+                        self.with_grouping(grouping.clone(), |binder| binder.bind_expr(&order.expr, &scope));
+                    self.windows = windows_around;
+                    let bound = bound?;
                     match items.iter().position(|(_, item)| item.expr == bound.expr) {
                         Some(position) => position,
                         None if distinct => {
@@ -214,17 +217,19 @@ impl Binder<'_> {
     }
 }
 
-/// Makes a sort. Flink's NULLs are smallest: first in ascending, last in descending order.
+/// Makes a sort.
 fn sort(input: LogicalPlan, columns: &[OutputColumn], keys: &[(usize, &ast::OrderByExpr)]) -> LogicalPlan {
     let expr = keys
         .iter()
-        .map(|(position, order)| {
-            let ascending = order.options.asc.unwrap_or(true);
-            let nulls_first = order.options.nulls_first.unwrap_or(ascending);
-            SortExpr::new(Expr::Column(columns[*position].column.clone()), ascending, nulls_first)
-        })
+        .map(|(position, order)| sort_expr(Expr::Column(columns[*position].column.clone()), &order.options))
         .collect();
     LogicalPlan::Sort(Sort { expr, input: Arc::new(input), fetch: None })
+}
+
+/// Makes a key of an order. Flink's NULLs are smallest: first in ascending, last in descending order.
+pub(super) fn sort_expr(key: Expr, options: &ast::OrderByOptions) -> SortExpr {
+    let ascending = options.asc.unwrap_or(true);
+    SortExpr::new(key, ascending, options.nulls_first.unwrap_or(ascending))
 }
 
 /// Pairs output columns with their expressions.

@@ -160,6 +160,7 @@ impl Binder<'_> {
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,
+            windows: None,
             in_join_condition: false,
             expansion: None,
         };
@@ -277,10 +278,11 @@ impl Binder<'_> {
     pub(super) fn bind_stored_expression(&mut self, text: &str, scope: &Scope) -> Result<super::BoundExpr> {
         let expression = crate::sql::parse_expression(text)?;
         let positions = std::mem::replace(&mut self.positions, Arc::clone(&expression.positions));
-        let (grouping, expansion) = (self.grouping.take(), self.expansion.take());
+        let (grouping, windows, expansion) =
+            (self.grouping.take(), self.windows.take(), self.expansion.take());
         let bound = self.bind_expr(&expression.body, scope);
         self.positions = positions;
-        (self.grouping, self.expansion) = (grouping, expansion);
+        (self.grouping, self.windows, self.expansion) = (grouping, windows, expansion);
         bound
     }
 
