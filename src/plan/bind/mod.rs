@@ -49,6 +49,8 @@ pub(crate) struct Binder<'a> {
     next_id: Rc<Cell<usize>>,
     /// Views around the current one, to find cycles.
     view_stack: Vec<String>,
+    /// How many queries stand around the current one; a view's own counts.
+    query_depth: usize,
     /// Named queries of WITH, innermost last.
     ctes: Vec<HashMap<String, BoundQuery>>,
     /// Scopes of the queries around a subquery, innermost last.
@@ -78,6 +80,7 @@ impl<'a> Binder<'a> {
             positions,
             next_id: Rc::new(Cell::new(0)),
             view_stack: Vec::new(),
+            query_depth: 0,
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,

@@ -157,6 +157,7 @@ impl Binder<'_> {
             positions: Arc::clone(&query.positions),
             next_id: std::rc::Rc::clone(&self.next_id),
             view_stack: std::mem::take(&mut self.view_stack),
+            query_depth: 1,
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,
