@@ -20,6 +20,7 @@ mod operator;
 mod ranking;
 mod scalar;
 mod typing;
+mod unnest;
 
 pub(crate) use aggregate::{AggregateDescription, AggregateFunction, describe_aggregate};
 pub use aggregate::{BoundAggregate, aggregate, aggregate_names, aggregate_signatures, is_aggregate};
@@ -37,6 +38,8 @@ pub use typing::{
     ArithmeticOp, DAY_TIME, YEAR_MONTH, calcite_name, common_type, is_implicit_cast, no_match_error,
     numeric_result, signature_error, type_list_error,
 };
+
+pub(crate) use unnest::{Unnested, unnest};
 
 use std::sync::Arc;
 

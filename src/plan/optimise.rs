@@ -283,6 +283,16 @@ mod tests {
     }
 
     #[test]
+    fn only_columns_that_are_needed_go_into_unnest() {
+        let query = "SELECT x, id FROM (SELECT *, ARRAY[id, n] AS a FROM t) AS s CROSS JOIN UNNEST(a) AS e (x) \
+                     WHERE id > 1 AND x > 1";
+        assert_eq!(shape(query), "Filter(Unnest(Filter(rows)))");
+        let (unnest, input) = pair(query, "Unnest");
+        assert!(unnest.starts_with("Unnest: column=[a#"), "{unnest}");
+        assert_eq!(input.matches(" AS ").count(), 2, "{input}");
+    }
+
+    #[test]
     fn set_operations_keep_their_node_and_all_columns() {
         let query = "SELECT id FROM (SELECT id, k FROM t INTERSECT ALL SELECT n, k FROM u) AS s WHERE id > 1";
         assert_eq!(shape(query), "Intersect(Filter(rows), Filter(rows))");

@@ -17,6 +17,7 @@ mod scope;
 mod select;
 mod set_operation;
 mod subquery;
+mod unnest;
 mod window;
 
 pub(crate) use scope::{BoundExpr, BoundQuery, OutputColumn, Relation, Scope, ScopeColumn};
