@@ -7,6 +7,7 @@ mod batch;
 mod bind;
 mod expand;
 mod explain;
+mod extension;
 mod graph;
 mod insert;
 mod lower;
