@@ -13,6 +13,7 @@ mod lower;
 mod membership;
 mod optimise;
 mod provider;
+mod stream;
 mod tables;
 
 pub(crate) use graph::{

@@ -1,13 +1,23 @@
 //! EXPLAIN: the plan as bound and as optimised, with Flink's headers and node names. Attributes are our own.
 
+mod cost;
 mod expression;
+mod graph;
+mod json;
+mod operator;
+mod state;
+
+pub(in crate::plan) use expression::visible_name;
+pub(crate) use graph::{GraphDetails, graph_text};
+pub(crate) use json::json_text;
+pub(in crate::plan) use operator::plan_node_text;
+pub(crate) use state::state_text;
 
 use std::fmt::Write;
 
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Sort};
 
 use super::batch::source_table;
-use expression::visible_name;
 
 /// A section of EXPLAIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
