@@ -177,7 +177,6 @@ pub(super) struct KeepingSink {
     pub(super) blocked: Notify,
     /// The write that fails.
     fails_at: Option<usize>,
-    has_single_writer: bool,
 }
 
 impl KeepingSink {
@@ -188,13 +187,7 @@ impl KeepingSink {
             is_open: watch::Sender::new(true),
             blocked: Notify::new(),
             fails_at: None,
-            has_single_writer: false,
         }
-    }
-
-    pub(super) fn single_writer(mut self) -> KeepingSink {
-        self.has_single_writer = true;
-        self
     }
 
     pub(super) fn closed(self) -> KeepingSink {
@@ -249,10 +242,6 @@ impl DynamicTableSink for SharedSink {
 
     fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
         requested
-    }
-
-    fn has_single_writer(&self) -> bool {
-        self.0.has_single_writer
     }
 
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
@@ -348,14 +337,17 @@ impl GraphBuilder {
     }
 
     pub(super) fn source(&mut self, source: &Arc<ScriptedSource>) -> NodeId {
-        let table = SourceTable::of_source("t", Arc::new(Shared(Arc::clone(source))), columns());
+        let table = SourceTable::of_source(Arc::new(Shared(Arc::clone(source))), columns());
         self.node(OperatorSpec::Source { table: Box::new(table), columns: vec![0, 1] }, &[])
     }
 
+    /// Adds a sink, with one writer if it has no key.
     pub(super) fn sink(&mut self, sink: &Arc<KeepingSink>, keys: &[usize], input: NodeId) {
         let sink = Arc::new(SharedSink(Arc::clone(sink)));
         let spec = SinkSpec { name: "s".to_owned(), sink, keys: keys.to_vec(), overwrite: false };
-        self.node(OperatorSpec::Sink(spec), &[(input, Distribution::Forward)]);
+        let distribution =
+            if keys.is_empty() { Distribution::Singleton } else { Distribution::Hash(keys.to_vec()) };
+        self.node(OperatorSpec::Sink(spec), &[(input, distribution)]);
     }
 }
 

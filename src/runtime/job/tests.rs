@@ -98,7 +98,7 @@ fn a_sink_with_a_key_gets_the_changes_of_each_key_in_order_from_one_worker() {
 fn rows_go_through_several_exchanges_in_order_whatever_the_number_of_workers() {
     let lines = changes(200);
     let through = |workers: usize| {
-        let sink = Arc::new(KeepingSink::new().single_writer());
+        let sink = Arc::new(KeepingSink::new());
         let source = ScriptedSource::new(steps(&lines, &[4, 9]), true, ChangelogMode::ALL);
         let mut graph = GraphBuilder::default();
         let read = graph.source(&source);
@@ -171,7 +171,7 @@ fn a_sink_that_fails_says_why() {
 #[test]
 fn a_slow_sink_holds_the_source_back() {
     const FRAMES: usize = 400;
-    let sink = Arc::new(KeepingSink::new().single_writer().closed());
+    let sink = Arc::new(KeepingSink::new().closed());
     let script = (0..FRAMES).map(|_| Step::Bytes(1 << 20)).collect();
     let source = ScriptedSource::new(script, true, ChangelogMode::INSERT_ONLY);
     run(async {
@@ -196,7 +196,7 @@ fn a_slow_sink_holds_the_source_back() {
 
 #[test]
 fn a_job_can_be_cancelled_while_its_sink_is_stuck() {
-    let sink = Arc::new(KeepingSink::new().single_writer().closed());
+    let sink = Arc::new(KeepingSink::new().closed());
     let script = (0..400).map(|_| Step::Bytes(1 << 20)).collect();
     let source = ScriptedSource::new(script, false, ChangelogMode::INSERT_ONLY);
     run(async {
