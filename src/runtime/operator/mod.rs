@@ -5,10 +5,14 @@
 //! either point. What an operator keeps for longer is in tables of state (`runtime::state`), whose changes a checkpoint takes.
 
 mod calc;
+mod expand;
+mod group_aggregate;
 #[cfg(test)]
 mod testing;
 
 pub(crate) use calc::Calc;
+pub(crate) use expand::ExpandOperator;
+pub(crate) use group_aggregate::GroupAggregateOperator;
 
 use arrow::array::RecordBatch;
 
