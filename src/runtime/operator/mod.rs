@@ -7,6 +7,8 @@
 mod build;
 mod calc;
 mod limit;
+mod expand;
+mod group_aggregate;
 #[cfg(test)]
 mod testing;
 mod union;
@@ -15,6 +17,8 @@ pub(crate) use build::{build, operator_name};
 pub(crate) use calc::Calc;
 use limit::Limit;
 use union::Union;
+pub(crate) use expand::ExpandOperator;
+pub(crate) use group_aggregate::GroupAggregateOperator;
 
 use arrow::array::RecordBatch;
 
