@@ -5,10 +5,12 @@
 //! either point. What an operator keeps for longer is in tables of state (`runtime::state`), whose changes a checkpoint takes.
 
 mod calc;
+mod join;
 #[cfg(test)]
 mod testing;
 
 pub(crate) use calc::Calc;
+pub(crate) use join::JoinOperator;
 
 use arrow::array::RecordBatch;
 
