@@ -6,19 +6,21 @@
 
 mod build;
 mod calc;
-mod limit;
 mod expand;
 mod group_aggregate;
+mod join;
+mod limit;
 #[cfg(test)]
 mod testing;
 mod union;
 
 pub(crate) use build::{build, operator_name};
 pub(crate) use calc::Calc;
+use expand::ExpandOperator;
+use group_aggregate::GroupAggregateOperator;
+use join::JoinOperator;
 use limit::Limit;
 use union::Union;
-pub(crate) use expand::ExpandOperator;
-pub(crate) use group_aggregate::GroupAggregateOperator;
 
 use arrow::array::RecordBatch;
 
