@@ -17,9 +17,9 @@ mod stream;
 mod tables;
 
 pub(crate) use graph::{
-    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, GraphNode, GroupAggregateSpec,
-    InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec,
-    SinkSpec, SortKey, TopNSpec, TopNStrategy,
+    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
+    GroupAggregateSpec, InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId,
+    OperatorSpec, SinkSpec, SortKey, TopNSpec, TopNStrategy,
 };
 pub(crate) use insert::BoundInsert;
 pub(crate) use provider::SourceTable;

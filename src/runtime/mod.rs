@@ -9,8 +9,8 @@ mod state;
 pub(crate) use checkpoint::default_folder;
 pub use job::JobStatus;
 pub(crate) use job::{
-    CheckpointSettings, JobHandle, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy, RestoreSettings,
-    StopMode,
+    CheckpointSettings, JobHandle, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy,
+    RestoreSettings, StopMode,
 };
 pub(crate) use sink_task::{SinkInput, run_sink};
 pub(crate) use state::GROUP_COUNT;

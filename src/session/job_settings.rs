@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::{JobId, Session};
 use crate::error::{Error, FlinkClass, Result};
 use crate::options::{
     CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, CHECKPOINTING_MIN_PAUSE, CHECKPOINTING_NUM_RETAINED,
@@ -14,7 +15,6 @@ use crate::options::{
     RESTART_RATE_INTERVAL, RESTART_RATE_MAX_FAILURES, RESTART_STRATEGY_TYPE, STATE_MEMORY_BUDGET,
     SessionConfig, TABLE_DEFAULT_PARALLELISM,
 };
-use super::{JobId, Session};
 use crate::runtime::{
     CheckpointSettings, GROUP_COUNT, JobSettings, RestartStrategy, RestoreSettings, default_folder,
 };

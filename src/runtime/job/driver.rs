@@ -113,7 +113,9 @@ impl Driver {
         let checkpoints = self.job.settings.checkpoints.as_ref();
         let is_kept = match &ended {
             Ok(AttemptEnd::Finished | AttemptEnd::Stopped(StopMode::Savepoint { .. }, _)) => false,
-            Ok(AttemptEnd::Stopped(..)) => checkpoints.is_some_and(|checkpoints| checkpoints.is_kept_on_cancel),
+            Ok(AttemptEnd::Stopped(..)) => {
+                checkpoints.is_some_and(|checkpoints| checkpoints.is_kept_on_cancel)
+            }
             Err(_) => true,
         };
         let path = match &ended {

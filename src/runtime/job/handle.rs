@@ -153,7 +153,10 @@ impl JobHandle {
 
 impl fmt::Debug for JobHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("JobHandle").field("name", &self.name).field("status", &self.status()).finish_non_exhaustive()
+        f.debug_struct("JobHandle")
+            .field("name", &self.name)
+            .field("status", &self.status())
+            .finish_non_exhaustive()
     }
 }
 
@@ -196,7 +199,8 @@ async fn open_store(settings: &mut JobSettings) -> Result<Option<SharedStore>> {
         Ok::<_, Error>((name, CheckpointStore::open(folder, retained)?))
     };
     let opened = spawn_blocking(open).await;
-    let (name, store) = opened.map_err(|error| Error::internal("opening checkpoints panicked").caused_by(error))??;
+    let (name, store) =
+        opened.map_err(|error| Error::internal("opening checkpoints panicked").caused_by(error))??;
     settings.name = name;
     Ok(Some(SharedStore::new(store)))
 }

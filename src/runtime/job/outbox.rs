@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use futures::executor::block_on;
-use tokio::sync::{mpsc, oneshot, watch};
 use tokio::sync::mpsc::error::TrySendError;
+use tokio::sync::{mpsc, oneshot, watch};
 
 use super::exchange::aborted;
 use super::writer_task::WriterMessage;

@@ -88,7 +88,8 @@ impl Team {
                 Ok(report) => done.push(report),
                 Err(error) => {
                     let is_cause = error.kind() != ErrorKind::Interrupted;
-                    let is_first = failure.as_ref().is_none_or(|first| first.kind() == ErrorKind::Interrupted);
+                    let is_first =
+                        failure.as_ref().is_none_or(|first| first.kind() == ErrorKind::Interrupted);
                     if failure.is_none() || (is_cause && is_first) {
                         failure = Some(error);
                     }
@@ -133,7 +134,8 @@ fn serve(
             Order::Load(restore) => worker.load(restore),
             Order::Run(epoch) => worker.run(epoch),
         };
-        let outcome = catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
+        let outcome =
+            catch_unwind(AssertUnwindSafe(run)).unwrap_or_else(|panic| Err(panicked(panic.as_ref())));
         let has_failed = outcome.is_err();
         if has_failed {
             exchange.abort();
@@ -146,6 +148,7 @@ fn serve(
 
 /// Makes the error of a panic.
 fn panicked(panic: &(dyn Any + Send)) -> Error {
-    let text = panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
+    let text =
+        panic.downcast_ref::<&str>().copied().or_else(|| panic.downcast_ref::<String>().map(String::as_str));
     Error::internal(format!("a worker panicked: {}", text.unwrap_or("without a message")))
 }

@@ -89,8 +89,7 @@ impl Worker {
             let Stage::Operator(operator) = stage else { continue };
             // A node whose rows are all on the first worker has its state there, whatever the key group.
             let is_singleton = self.layout.nodes[node].is_singleton;
-            let owns =
-                |group: u8| if is_singleton { number == 0 } else { owner(group, workers) == number };
+            let owns = |group: u8| if is_singleton { number == 0 } else { owner(group, workers) == number };
             for (at, table) in operator.state_tables().iter().enumerate() {
                 restore.read(&self.uids[node], table, &owns, &mut |rows| operator.load(at, rows))?;
             }
@@ -252,13 +251,7 @@ impl Worker {
     }
 
     /// Lets a node take rows, and passes on what it emits.
-    fn process(
-        &mut self,
-        layout: &Layout,
-        node: NodeId,
-        input: usize,
-        batch: ChangelogBatch,
-    ) -> Result<()> {
+    fn process(&mut self, layout: &Layout, node: NodeId, input: usize, batch: ChangelogBatch) -> Result<()> {
         self.counters[node].rows_in += batch.row_count() as u64;
         match &mut self.stages[node] {
             Stage::Sink(outbox) => outbox.push(batch),
@@ -328,7 +321,8 @@ impl Worker {
 
     /// Returns the sources whose rows nobody needs any more: all ways from them end at operators that have had enough.
     fn unneeded_sources(&self, layout: &Layout) -> Vec<NodeId> {
-        let is_exhausted = |stage: &Stage| matches!(stage, Stage::Operator(operator) if operator.is_exhausted());
+        let is_exhausted =
+            |stage: &Stage| matches!(stage, Stage::Operator(operator) if operator.is_exhausted());
         if self.number != 0 || !self.stages.iter().any(is_exhausted) {
             return Vec::new();
         }
@@ -360,7 +354,8 @@ impl Worker {
                 Stage::Source(_) | Stage::Values | Stage::Absent => {}
             }
         }
-        let counters = std::mem::replace(&mut self.counters, vec![NodeCounters::default(); self.stages.len()]);
+        let counters =
+            std::mem::replace(&mut self.counters, vec![NodeCounters::default(); self.stages.len()]);
         let unneeded_sources = self.unneeded_sources(&Arc::clone(&self.layout));
         WorkerReport { counters, next_timer, unneeded_sources, ..WorkerReport::default() }
     }

@@ -10,12 +10,9 @@ use crate::plan::{GraphNode, OperatorSpec};
 /// An expression cannot be compiled, or the operator does not exist yet.
 pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn Operator>> {
     Ok(match &node.spec {
-        OperatorSpec::Calc { condition, projection } => Box::new(Calc::new(
-            &inputs[0].schema,
-            condition.as_ref(),
-            projection.as_deref(),
-            &node.schema,
-        )?),
+        OperatorSpec::Calc { condition, projection } => {
+            Box::new(Calc::new(&inputs[0].schema, condition.as_ref(), projection.as_deref(), &node.schema)?)
+        }
         OperatorSpec::Union => Box::new(Union::new(node.arrow_schema())),
         OperatorSpec::Limit { skip, fetch } => Box::new(Limit::new(*skip, *fetch)),
         spec => {

@@ -6,6 +6,9 @@
 
 mod build;
 mod calc;
+mod expand;
+mod group_aggregate;
+mod join;
 mod limit;
 #[cfg(test)]
 pub(crate) mod testing;
@@ -13,6 +16,9 @@ mod union;
 
 pub(crate) use build::{build, operator_name};
 pub(crate) use calc::Calc;
+use expand::ExpandOperator;
+use group_aggregate::GroupAggregateOperator;
+use join::JoinOperator;
 use limit::Limit;
 use union::Union;
 

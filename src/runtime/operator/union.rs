@@ -25,11 +25,8 @@ impl Operator for Union {
     fn process(&mut self, _input: usize, batch: ChangelogBatch, output: &mut Output) -> Result<()> {
         let rows = batch.rows();
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let rows = RecordBatch::try_new_with_options(
-            Arc::clone(&self.schema),
-            rows.columns().to_vec(),
-            &options,
-        )?;
+        let rows =
+            RecordBatch::try_new_with_options(Arc::clone(&self.schema), rows.columns().to_vec(), &options)?;
         output.push(batch.with_rows(rows));
         Ok(())
     }

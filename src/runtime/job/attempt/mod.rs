@@ -184,8 +184,10 @@ impl Attempt<'_> {
             StopMode::Cancel => return true,
             StopMode::Savepoint { .. } if self.job.store.is_none() => {
                 stops.refuse(
-                    &Error::validation("the job has no folder for checkpoints, so it cannot write a savepoint")
-                        .hint("SET 'execution.checkpointing.dir' before the job is started."),
+                    &Error::validation(
+                        "the job has no folder for checkpoints, so it cannot write a savepoint",
+                    )
+                    .hint("SET 'execution.checkpointing.dir' before the job is started."),
                 );
             }
             mode => {
@@ -203,7 +205,8 @@ impl Attempt<'_> {
         let now = Instant::now();
         let has_work = !self.intake.is_empty();
         let is_over = self.input_is_over() && !has_work && self.in_flight.is_none();
-        let is_due = self.cut_at().is_some_and(|at| at <= now) || self.timer_at(now).is_some_and(|at| at <= now);
+        let is_due =
+            self.cut_at().is_some_and(|at| at <= now) || self.timer_at(now).is_some_and(|at| at <= now);
         if !(is_over || is_due || (has_work && self.ready_at(now) <= now)) {
             return;
         }
@@ -227,13 +230,14 @@ impl Attempt<'_> {
             return None;
         }
         let purpose = match &self.stop {
-            Some(StopMode::Savepoint { folder, .. }) if is_last => CheckpointPurpose::Savepoint(folder.clone()),
+            Some(StopMode::Savepoint { folder, .. }) if is_last => {
+                CheckpointPurpose::Savepoint(folder.clone())
+            }
             _ if self.job.has_interval() => CheckpointPurpose::Recovery,
             _ => CheckpointPurpose::Commit,
         };
         self.is_ending = is_last;
-        epoch.is_last =
-            is_last && matches!(self.stop, None | Some(StopMode::Savepoint { drain: true, .. }));
+        epoch.is_last = is_last && matches!(self.stop, None | Some(StopMode::Savepoint { drain: true, .. }));
         epoch.checkpoint = Some(self.next_number);
         epoch.takes_state = purpose != CheckpointPurpose::Commit;
         Some((self.next_number, purpose))
@@ -342,7 +346,11 @@ impl Attempt<'_> {
     }
 
     /// Takes the outcome of a checkpoint; returns the end if it was the last.
-    fn checkpoint_done(&mut self, outcome: CheckpointOutcome, stops: &mut Stops) -> Result<Option<AttemptEnd>> {
+    fn checkpoint_done(
+        &mut self,
+        outcome: CheckpointOutcome,
+        stops: &mut Stops,
+    ) -> Result<Option<AttemptEnd>> {
         let Some(in_flight) = self.in_flight.take() else { return Ok(None) };
         let now = Instant::now();
         self.last_checkpoint = (in_flight.began, now);
@@ -385,7 +393,8 @@ impl Attempt<'_> {
     /// Counts a failed checkpoint, of which only so many are borne in a row.
     fn checkpoint_failed(&mut self, error: &Error) -> Result<()> {
         self.failed_checkpoints += 1;
-        let tolerable = self.job.settings.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.tolerable_failures);
+        let tolerable =
+            self.job.settings.checkpoints.as_ref().map_or(0, |checkpoints| checkpoints.tolerable_failures);
         if self.failed_checkpoints > tolerable {
             return Err(Error::unavailable("Exceeded checkpoint tolerable failure threshold.")
                 .hint(format!("The last one failed so: {error}."))
@@ -439,7 +448,8 @@ impl Attempt<'_> {
             return Ok(());
         }
         let bytes_of = |node: usize| self.state_bytes.iter().map(|nodes| nodes[node]).sum::<usize>();
-        let mut nodes: Vec<NodeId> = (0..self.job.blueprint.node_count()).filter(|node| bytes_of(*node) > 0).collect();
+        let mut nodes: Vec<NodeId> =
+            (0..self.job.blueprint.node_count()).filter(|node| bytes_of(*node) > 0).collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(bytes_of(*node)));
         let largest: Vec<String> = nodes
             .iter()

@@ -114,7 +114,8 @@ impl<'a> Attempt<'a> {
 /// Opens a checkpoint and checks that the job can go on with it.
 async fn restore(job: &Job, path: &Path) -> Result<Arc<Restore>> {
     let (path, claims) = (path.to_owned(), job.blueprint.claims());
-    let ignores_unclaimed = job.settings.restore.as_ref().is_some_and(|restore| restore.ignores_unclaimed_state);
+    let ignores_unclaimed =
+        job.settings.restore.as_ref().is_some_and(|restore| restore.ignores_unclaimed_state);
     let open = move || {
         let restore = Restore::open(&path)?;
         restore.check(&claims, ignores_unclaimed)?;
