@@ -1,6 +1,6 @@
 //! The one match over all operators that a graph may name.
 
-use super::{Calc, Limit, Operator, Union};
+use super::{Calc, ExpandOperator, GroupAggregateOperator, JoinOperator, Limit, Operator, Union};
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, OperatorSpec};
 
@@ -14,6 +14,18 @@ pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn O
             Box::new(Calc::new(&inputs[0].schema, condition.as_ref(), projection.as_deref(), &node.schema)?)
         }
         OperatorSpec::Union => Box::new(Union::new(node.arrow_schema())),
+        OperatorSpec::Expand { sets, groups, ids } => {
+            Box::new(ExpandOperator::new(sets, groups, ids, node.arrow_schema())?)
+        }
+        OperatorSpec::GroupAggregate(spec) => {
+            let inputs = [inputs[0].arrow_schema().clone()];
+            Box::new(GroupAggregateOperator::new(spec, &inputs, node.arrow_schema())?)
+        }
+        OperatorSpec::Join(spec) => {
+            let (left, right) = (inputs[0], inputs[1]);
+            let schemas = [left.arrow_schema().clone(), right.arrow_schema().clone()];
+            Box::new(JoinOperator::new(spec, &schemas, [left.mode, right.mode], node.arrow_schema())?)
+        }
         OperatorSpec::Limit { skip, fetch } => Box::new(Limit::new(*skip, *fetch)),
         spec => {
             return Err(Error::unsupported(format!(
