@@ -129,7 +129,13 @@ impl Blueprint {
         });
         Claims {
             operators: operators.collect(),
-            sources: self.graph.nodes.iter().filter(|node| is_source(&node.spec)).map(|node| node.uid.clone()).collect(),
+            sources: self
+                .graph
+                .nodes
+                .iter()
+                .filter(|node| is_source(&node.spec))
+                .map(|node| node.uid.clone())
+                .collect(),
             sinks: self.sinks().map(|(node, ..)| self.uids[node].clone()).collect(),
         }
     }

@@ -81,7 +81,9 @@ impl Layout {
                 nodes[edge.node].readers.push(Route { node: at, input, way });
             }
             let placement = placement.unwrap_or(match &node.spec {
-                OperatorSpec::Source { .. } | OperatorSpec::Values { .. } if workers > 1 => Placement::Scattered,
+                OperatorSpec::Source { .. } | OperatorSpec::Values { .. } if workers > 1 => {
+                    Placement::Scattered
+                }
                 _ => Placement::First,
             });
             placements.push(placement);

@@ -16,10 +16,13 @@ use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::testing::Printed;
 use crate::connector::{
     Boundedness, CheckpointId, Committable, Committer, DynamicTableSink, DynamicTableSource, Frame,
-    FrameDecoder, OutputPort, Projection, SinkWriter, SourceEvent, SourcePosition, SourceReader, WriterContext,
+    FrameDecoder, OutputPort, Projection, SinkWriter, SourceEvent, SourcePosition, SourceReader,
+    WriterContext,
 };
 use crate::error::{Error, Result};
-use crate::plan::{Distribution, GraphNode, InputEdge, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable};
+use crate::plan::{
+    Distribution, GraphNode, InputEdge, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable,
+};
 use crate::runtime::operator::testing::{self as text, lines};
 
 /// What a source does next.
@@ -318,14 +321,13 @@ impl GraphBuilder {
         let schema = Arc::new(DFSchema::try_from(columns().as_ref().clone()).unwrap());
         let mode = match &spec {
             OperatorSpec::Source { table, .. } => table.source.changelog_mode(),
-            _ => inputs.iter().fold(ChangelogMode::INSERT_ONLY, |mode, (input, _)| {
-                mode.union(self.0.nodes[*input].mode)
-            }),
+            _ => inputs
+                .iter()
+                .fold(ChangelogMode::INSERT_ONLY, |mode, (input, _)| mode.union(self.0.nodes[*input].mode)),
         };
-        let edges = inputs.iter().map(|(node, distribution)| InputEdge {
-            node: *node,
-            distribution: distribution.clone(),
-        });
+        let edges = inputs
+            .iter()
+            .map(|(node, distribution)| InputEdge { node: *node, distribution: distribution.clone() });
         self.0.add(GraphNode {
             spec,
             inputs: edges.collect(),
@@ -374,8 +376,7 @@ pub(super) fn output() -> Arc<dyn OutputPort> {
 
 /// Runs a test on several threads, and lets it fail rather than hang.
 pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
-    let runtime =
-        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let limited = async { tokio::time::timeout(Duration::from_secs(60), test).await };
     let done = runtime.block_on(limited).expect("the job hangs");
     runtime.shutdown_background();

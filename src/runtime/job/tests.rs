@@ -38,7 +38,11 @@ fn steps(lines: &[String], sizes: &[usize]) -> Vec<Step> {
 }
 
 /// Runs source → union → sink to its end.
-async fn copy(source: &Arc<ScriptedSource>, sink: &Arc<KeepingSink>, settings: JobSettings) -> Result<JobStatus> {
+async fn copy(
+    source: &Arc<ScriptedSource>,
+    sink: &Arc<KeepingSink>,
+    settings: JobSettings,
+) -> Result<JobStatus> {
     start_copy(source, sink, settings).await?.finished().await
 }
 
@@ -325,7 +329,8 @@ fn constant_rows_come_once_and_end() {
     use datafusion::prelude::lit;
     for (workers, is_per_record) in [(1, true), (3, false)] {
         let mut graph = GraphBuilder::default();
-        let values = OperatorSpec::Values { rows: vec![vec![lit(1_i64), lit(2_i64)], vec![lit(3_i64), lit(4_i64)]] };
+        let values =
+            OperatorSpec::Values { rows: vec![vec![lit(1_i64), lit(2_i64)], vec![lit(3_i64), lit(4_i64)]] };
         let values = graph.node(values, &[]);
         graph.node(OperatorSpec::Collect, &[(values, Distribution::Forward)]);
         run(async {
