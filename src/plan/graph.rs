@@ -124,10 +124,7 @@ pub(crate) enum OperatorSpec {
         fetch: Option<usize>,
     },
     /// Makes a changelog of upserts (`+U`, `-D` by key) complete: adds `-U`, whole deleted rows, and `+I` for new keys.
-    ChangelogNormalize {
-        /// The key.
-        keys: Vec<usize>,
-    },
+    ChangelogNormalize(ChangelogNormalizeSpec),
     /// Leaves out `-U`.
     DropUpdateBefore,
     /// INTERSECT or EXCEPT over two inputs of the same types.
@@ -155,6 +152,17 @@ pub(crate) enum OperatorSpec {
     Sink(SinkSpec),
     /// Hands rows to whoever asked the query.
     Collect,
+}
+
+/// What completes a changelog of upserts.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangelogNormalizeSpec {
+    /// The key.
+    pub(crate) keys: Vec<usize>,
+    /// What rows must fulfil, over the input's columns: a row that does not is kept no more than a deleted one.
+    pub(crate) condition: Option<Expr>,
+    /// Whether `-U` is wanted.
+    pub(crate) emits_update_before: bool,
 }
 
 /// The numbers that GROUPING and GROUPING_ID are computed from.
@@ -310,6 +318,16 @@ impl JobGraph {
     pub(crate) fn add(&mut self, node: GraphNode) -> NodeId {
         self.nodes.push(node);
         self.nodes.len() - 1
+    }
+
+    /// Returns the nodes that nobody reads: sinks, and what is shown.
+    pub(crate) fn roots(&self) -> Vec<NodeId> {
+        (0..self.nodes.len()).filter(|id| self.readers(*id) == 0).collect()
+    }
+
+    /// Returns how many inputs a node feeds.
+    pub(crate) fn readers(&self, id: NodeId) -> usize {
+        self.nodes.iter().flat_map(|node| &node.inputs).filter(|edge| edge.node == id).count()
     }
 }
 
