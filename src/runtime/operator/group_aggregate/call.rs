@@ -207,17 +207,14 @@ impl Call {
         }
     }
 
-    /// Returns the results of groups.
+    /// Returns the results of groups, whose row counts are given.
     ///
     /// # Errors
     /// The column cannot be built, or a group has two values where there may be one.
     pub(super) fn results(&self, slots: &[u32], row_counts: &[i64], tables: &Tables) -> Result<ArrayRef> {
         let arrivals = |number: &usize| &tables.arrivals[*number].table;
         match &self.aggregate {
-            Aggregate::RowCount => {
-                let counts = slots.iter().map(|slot| row_counts[*slot as usize]);
-                Ok(Arc::new(Int64Array::from_iter_values(counts)))
-            }
+            Aggregate::RowCount => Ok(Arc::new(Int64Array::from(row_counts.to_vec()))),
             Aggregate::Own(accumulator) => accumulator.results(slots),
             Aggregate::Extreme { counts, is_max } => tables.counts[*counts].table.extremes(*is_max, slots),
             Aggregate::Collect { counts, is_distinct } => {

@@ -38,6 +38,11 @@ impl EpochChanges {
         self.row_counts.push(row_count);
     }
 
+    /// Returns the row counts that were noted last.
+    pub(super) fn last_row_counts(&self, count: usize) -> &[i64] {
+        &self.row_counts[self.row_counts.len() - count..]
+    }
+
     /// Notes the results of a call for groups that are touched for the first time.
     pub(super) fn note_results(&mut self, call: usize, results: ArrayRef) {
         self.results[call].push(results);

@@ -234,17 +234,12 @@ impl GroupAggregateOperator {
         self.tables.arrivals.iter_mut().for_each(|shared| shared.table.sweep());
     }
 
-    fn results(&self, call: &Call, slots: &[u32]) -> Result<ArrayRef> {
-        call.results(slots, &self.row_counts, &self.tables)
-    }
-
     /// Returns groups as they are now.
     fn now(&self, slots: &[u32]) -> Result<Now> {
-        Ok(Now {
-            keys: self.groups.columns(slots)?,
-            row_counts: slots.iter().map(|slot| self.row_counts[*slot as usize]).collect(),
-            results: self.calls.iter().map(|call| self.results(call, slots)).collect::<Result<_>>()?,
-        })
+        let row_counts: Vec<i64> = slots.iter().map(|slot| self.row_counts[*slot as usize]).collect();
+        let results = self.calls.iter().map(|call| call.results(slots, &row_counts, &self.tables));
+        let results = results.collect::<Result<_>>()?;
+        Ok(Now { keys: self.groups.columns(slots)?, row_counts, results })
     }
 
     /// Frees the groups among these that have no row.
@@ -333,7 +328,8 @@ impl Operator for GroupAggregateOperator {
         let counted = self.count_rows(kinds);
         if !counted.fresh.is_empty() {
             for (number, call) in self.calls.iter().enumerate() {
-                let results = call.results(&counted.fresh, &self.row_counts, &self.tables)?;
+                let row_counts = self.changes.last_row_counts(counted.fresh.len());
+                let results = call.results(&counted.fresh, row_counts, &self.tables)?;
                 self.changes.note_results(number, results);
             }
         }
