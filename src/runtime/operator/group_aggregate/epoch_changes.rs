@@ -22,12 +22,16 @@ pub(super) struct EpochChanges {
 
 /// Groups as they are now.
 pub(super) struct Now {
+    /// The keys.
     pub(super) keys: Vec<ArrayRef>,
+    /// How many rows each has.
     pub(super) row_counts: Vec<i64>,
+    /// For each call its results.
     pub(super) results: Vec<ArrayRef>,
 }
 
 impl EpochChanges {
+    /// Makes room for calls.
     pub(super) fn new(call_count: usize) -> EpochChanges {
         EpochChanges { row_counts: Vec::new(), results: vec![Vec::new(); call_count] }
     }

@@ -6,16 +6,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions};
-use arrow::buffer::BooleanBuffer;
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType as ArrowType, Int64Type, SchemaRef};
 
 use super::super::{EpochEnd, Operator, Output};
-use super::call::{Aggregate, Call, Tables};
+use super::call::{Aggregate, Call};
 use super::epoch_changes::{EpochChanges, Now, difference};
+use super::masks::Masks;
 use super::rows::{Rows, Selection};
 use super::state_layout;
-use super::value_counts::Saved;
+use super::tables::{Saved, Tables};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::GroupAggregateSpec;
@@ -52,52 +52,6 @@ struct Counted {
     returns: Vec<(usize, u32)>,
     /// Rows that take back what is in no group.
     strays: Vec<usize>,
-}
-
-/// Which rows of a batch count for which FILTER.
-struct Masks {
-    row_count: usize,
-    /// For each FILTER, and first for none.
-    masks: Vec<(Option<usize>, Option<BooleanBuffer>)>,
-}
-
-impl Masks {
-    fn new(row_count: usize, strays: &[usize]) -> Masks {
-        let base = (!strays.is_empty()).then(|| {
-            let mut is_known = vec![true; row_count];
-            strays.iter().for_each(|row| is_known[*row] = false);
-            BooleanBuffer::from(is_known)
-        });
-        Masks { row_count, masks: vec![(None, base)] }
-    }
-
-    /// Makes the mask of a FILTER.
-    fn add(&mut self, filter: Option<usize>, columns: &[ArrayRef]) -> Result<()> {
-        let Some(column) = filter else { return Ok(()) };
-        if self.masks.iter().any(|(known, _)| *known == filter) {
-            return Ok(());
-        }
-        let column = columns[column]
-            .as_boolean_opt()
-            .ok_or_else(|| Error::internal("a FILTER is a column of BOOLEAN"))?;
-        let mut mask = column.values().clone();
-        for also in column.nulls().map(|nulls| nulls.inner()).into_iter().chain(&self.masks[0].1) {
-            mask = &mask & also;
-        }
-        self.masks.push((filter, Some(mask)));
-        Ok(())
-    }
-
-    fn select(&self, filter: Option<usize>, range: Range<usize>) -> Selection<'_> {
-        match self.masks.iter().find(|(known, _)| *known == filter) {
-            Some((_, Some(mask))) => Selection::Masked(range, mask),
-            _ => Selection::All(range),
-        }
-    }
-
-    fn select_all(&self, filter: Option<usize>) -> Selection<'_> {
-        self.select(filter, 0..self.row_count)
-    }
 }
 
 impl GroupAggregateOperator {
