@@ -1,6 +1,8 @@
 //! The one match over all operators that a graph may name.
 
-use super::{Calc, Limit, Operator, Union};
+use arrow::datatypes::SchemaRef;
+
+use super::{Calc, ExpandOperator, GroupAggregateOperator, JoinOperator, Limit, Operator, Union};
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, OperatorSpec};
 
@@ -9,11 +11,23 @@ use crate::plan::{GraphNode, OperatorSpec};
 /// # Errors
 /// An expression cannot be compiled, or the operator does not exist yet.
 pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn Operator>> {
+    let output = node.arrow_schema();
+    let schema = |input: usize| SchemaRef::clone(inputs[input].arrow_schema());
     Ok(match &node.spec {
         OperatorSpec::Calc { condition, projection } => {
             Box::new(Calc::new(&inputs[0].schema, condition.as_ref(), projection.as_deref(), &node.schema)?)
         }
-        OperatorSpec::Union => Box::new(Union::new(node.arrow_schema())),
+        OperatorSpec::Union => Box::new(Union::new(output)),
+        OperatorSpec::Expand { sets, groups, ids } => {
+            Box::new(ExpandOperator::new(sets, groups, ids, output)?)
+        }
+        OperatorSpec::GroupAggregate(spec) => {
+            Box::new(GroupAggregateOperator::new(spec, &[schema(0)], output)?)
+        }
+        OperatorSpec::Join(spec) => {
+            let modes = [inputs[0].mode, inputs[1].mode];
+            Box::new(JoinOperator::new(spec, &[schema(0), schema(1)], modes, output)?)
+        }
         OperatorSpec::Limit { skip, fetch } => Box::new(Limit::new(*skip, *fetch)),
         spec => {
             return Err(Error::unsupported(format!(
