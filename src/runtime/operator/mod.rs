@@ -10,7 +10,7 @@ mod join;
 mod testing;
 
 pub(crate) use calc::Calc;
-pub(crate) use join::JoinOperator;
+pub(crate) use join::{JoinOperator, MultiJoinOperator};
 
 use arrow::array::RecordBatch;
 
