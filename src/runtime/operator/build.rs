@@ -1,6 +1,10 @@
 //! The one match over all operators that a graph may name.
 
-use super::{Calc, JoinOperator, Limit, MultiJoinOperator, Operator, Union};
+use arrow::datatypes::SchemaRef;
+
+use super::{
+    Calc, ExpandOperator, GroupAggregateOperator, JoinOperator, Limit, MultiJoinOperator, Operator, Union,
+};
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, OperatorSpec};
 
@@ -9,15 +13,23 @@ use crate::plan::{GraphNode, OperatorSpec};
 /// # Errors
 /// An expression cannot be compiled, or the operator does not exist yet.
 pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn Operator>> {
+    let output = node.arrow_schema();
+    let schema = |input: usize| SchemaRef::clone(inputs[input].arrow_schema());
     Ok(match &node.spec {
         OperatorSpec::Calc { condition, projection } => {
             Box::new(Calc::new(&inputs[0].schema, condition.as_ref(), projection.as_deref(), &node.schema)?)
         }
-        OperatorSpec::Join(spec) => Box::new(JoinOperator::new(spec, inputs, node.arrow_schema())?),
-        OperatorSpec::MultiJoin { keys, is_optional } => {
-            Box::new(MultiJoinOperator::new(keys, is_optional, inputs, node.arrow_schema())?)
+        OperatorSpec::Union => Box::new(Union::new(output)),
+        OperatorSpec::Expand { sets, groups, ids } => {
+            Box::new(ExpandOperator::new(sets, groups, ids, output)?)
         }
-        OperatorSpec::Union => Box::new(Union::new(node.arrow_schema())),
+        OperatorSpec::GroupAggregate(spec) => {
+            Box::new(GroupAggregateOperator::new(spec, &[schema(0)], output)?)
+        }
+        OperatorSpec::Join(spec) => Box::new(JoinOperator::new(spec, inputs, output)?),
+        OperatorSpec::MultiJoin { keys, is_optional } => {
+            Box::new(MultiJoinOperator::new(keys, is_optional, inputs, output)?)
+        }
         OperatorSpec::Limit { skip, fetch } => Box::new(Limit::new(*skip, *fetch)),
         spec => {
             return Err(Error::unsupported(format!(

@@ -11,7 +11,7 @@ mod group_aggregate;
 mod join;
 mod limit;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod union;
 
 pub(crate) use build::{build, operator_name};

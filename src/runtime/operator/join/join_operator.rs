@@ -40,7 +40,7 @@ impl JoinOperator {
         let [left, right] = inputs else {
             return Err(Error::internal("a join has two inputs"));
         };
-        let schemas = [left.arrow_schema().clone(), right.arrow_schema().clone()];
+        let schemas = [left, right].map(|input| SchemaRef::clone(input.arrow_schema()));
         let is_rewritten = spec.is_null_aware && spec.residual.is_some();
         let spec = if is_rewritten { &null_aware_as_residual(spec, &schemas[0])? } else { spec };
         let residual = spec.residual.as_ref().map(|condition| Residual::new(condition, &spec.pair_schema));
