@@ -5,10 +5,25 @@
 //! either point. What an operator keeps for longer is in tables of state (`runtime::state`), whose changes a checkpoint takes.
 
 mod calc;
+mod changelog_normalize;
+mod deduplicate;
+mod drop_update_before;
+mod limit;
+mod set_operation;
+mod sink_upsert_materialize;
+mod stored_changes;
 #[cfg(test)]
 mod testing;
+mod top_n;
 
 pub(crate) use calc::Calc;
+pub(crate) use changelog_normalize::ChangelogNormalize;
+pub(crate) use deduplicate::Deduplicate;
+pub(crate) use drop_update_before::DropUpdateBefore;
+pub(crate) use limit::Limit;
+pub(crate) use set_operation::SetOperation;
+pub(crate) use sink_upsert_materialize::SinkUpsertMaterialize;
+pub(crate) use top_n::TopN;
 
 use arrow::array::RecordBatch;
 
