@@ -57,6 +57,11 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether one writer takes all rows, so that they keep their order.
+    fn has_single_writer(&self) -> bool {
+        false
+    }
+
     /// Opens a writer.
     ///
     /// # Errors
