@@ -15,6 +15,7 @@ mod stored_changes;
 #[cfg(test)]
 mod testing;
 mod top_n;
+mod unnest;
 
 pub(crate) use calc::Calc;
 pub(crate) use changelog_normalize::ChangelogNormalize;
@@ -24,6 +25,7 @@ pub(crate) use limit::Limit;
 pub(crate) use set_operation::SetOperation;
 pub(crate) use sink_upsert_materialize::SinkUpsertMaterialize;
 pub(crate) use top_n::TopN;
+pub(crate) use unnest::Unnest;
 
 use arrow::array::RecordBatch;
 
