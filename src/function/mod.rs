@@ -22,7 +22,10 @@ mod scalar;
 mod typing;
 mod unnest;
 
-pub(crate) use aggregate::{AggregateDescription, AggregateFunction, describe_aggregate};
+pub(crate) use aggregate::{
+    AggregateDescription, AggregateFunction, DecimalSum, FloatSum, IntegerSum, Moments, RunningSum,
+    describe_aggregate,
+};
 pub use aggregate::{BoundAggregate, aggregate, aggregate_names, aggregate_signatures, is_aggregate};
 pub use call::call;
 pub use cast::{cast, cast_expr, cast_supported};

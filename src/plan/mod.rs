@@ -10,7 +10,6 @@ mod explain;
 mod extension;
 mod graph;
 mod insert;
-mod lower;
 mod membership;
 mod optimise;
 mod provider;
@@ -18,28 +17,26 @@ mod stream;
 mod tables;
 
 pub(crate) use graph::{
-    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, GraphNode, GroupAggregateSpec,
-    InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec,
-    SinkSpec, SortKey, TopNSpec, TopNStrategy,
+    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
+    GroupAggregateSpec, InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId,
+    OperatorSpec, SinkSpec, SortKey, TopNSpec, TopNStrategy,
 };
 pub(crate) use insert::BoundInsert;
-pub(crate) use lower::StreamNode;
+pub(crate) use provider::SourceTable;
 pub(crate) use tables::BoundTable;
 
 use std::sync::Arc;
 
 use chrono::Utc;
 use datafusion::logical_expr::LogicalPlan;
-use futures::StreamExt;
-use futures::stream::BoxStream;
 
+use batch::BatchQuery;
 use bind::{Binder, BoundQuery, OutputColumn, Scope, ScopeColumn};
 use explain::ExplainedPlan;
 use stream::QueryConsumer;
 use tables::TableSet;
 
 use crate::catalog::{CatalogManager, CatalogObject};
-use crate::changelog::ChangelogBatch;
 use crate::connector::DynamicTableSink;
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::EvalContext;
@@ -262,15 +259,10 @@ impl PlannedQuery {
 
     /// Makes the query ready to run.
     pub(crate) async fn prepare(self) -> Result<Prepared> {
-        prepare(self.query.plan, self.is_streaming).await
-    }
-
-    /// Plans the streaming job that shows the query's rows: the graph ends in a node that hands them out.
-    ///
-    /// # Errors
-    /// The query holds what is not built yet.
-    pub(crate) fn job_graph(&self) -> Result<JobGraph> {
-        stream::query_graph(&self.query.plan, QueryConsumer::User, &self.config)
+        if !self.is_streaming {
+            return Ok(Prepared::Batch(BatchQuery::plan(self.query.plan).await?));
+        }
+        Ok(Prepared::Stream(stream::query_graph(&self.query.plan, QueryConsumer::User, &self.config)?))
     }
 
     /// Explains the query.
@@ -292,41 +284,22 @@ pub(crate) struct PlannedInsert {
 }
 
 impl PlannedInsert {
-    /// Makes the rows ready to run, and returns the sink and whether they replace what it holds.
-    pub(crate) async fn prepare(self) -> Result<(Prepared, Arc<dyn DynamicTableSink>, bool)> {
+    /// Returns whether its rows are changes.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.is_streaming
+    }
+
+    /// Makes the rows ready to run in batch, and returns the sink and whether they replace what it holds.
+    pub(crate) async fn prepare_batch(self) -> Result<(BatchQuery, Arc<dyn DynamicTableSink>, bool)> {
         let BoundInsert { sink, plan, overwrite, .. } = self.insert;
-        Ok((prepare(plan, self.is_streaming).await?, sink, overwrite))
+        Ok((BatchQuery::plan(plan).await?, sink, overwrite))
     }
 }
 
 /// A plan that can be started.
 pub(crate) enum Prepared {
     /// Answered once.
-    Batch(batch::BatchQuery),
+    Batch(BatchQuery),
     /// Runs as a stream of changes.
-    Stream(StreamNode),
-}
-
-impl Prepared {
-    /// Starts the plan; `run` runs stream graphs. Dropping the stream stops it.
-    pub(crate) fn start(
-        self,
-        run: fn(&StreamNode) -> Result<BoxStream<'static, Result<ChangelogBatch>>>,
-    ) -> Result<BoxStream<'static, Result<ChangelogBatch>>> {
-        match self {
-            Prepared::Batch(query) => {
-                Ok(query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed())
-            }
-            Prepared::Stream(graph) => run(&graph),
-        }
-    }
-}
-
-/// Makes a plan ready to run.
-async fn prepare(plan: LogicalPlan, is_streaming: bool) -> Result<Prepared> {
-    if is_streaming {
-        Ok(Prepared::Stream(lower::lower(plan)?))
-    } else {
-        Ok(Prepared::Batch(batch::BatchQuery::plan(plan).await?))
-    }
+    Stream(JobGraph),
 }

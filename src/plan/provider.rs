@@ -122,7 +122,7 @@ impl SourceTable {
     }
 
     /// Returns the projection of a decoder for columns of the schema; metadata columns must stand behind physical ones.
-    fn projection(&self, columns: &[usize]) -> Projection {
+    pub(crate) fn projection(&self, columns: &[usize]) -> Projection {
         let (physical, metadata): (Vec<usize>, Vec<usize>) =
             columns.iter().partition(|column| **column < self.physical_count);
         let metadata =

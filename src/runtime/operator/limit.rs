@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch};
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType as ArrowType, Field, Int64Type, Schema, SchemaRef};
 
 use super::{EpochEnd, Operator, Output, TopN};
@@ -112,6 +112,10 @@ impl Operator for Limit {
             Limit::Counting(_) => Ok(()),
             Limit::Changing(limit) => limit.end_epoch(epoch, output),
         }
+    }
+
+    fn is_exhausted(&self) -> bool {
+        matches!(self, Limit::Counting(limit) if limit.seen == limit.end)
     }
 
     fn state_tables(&self) -> Vec<StateTable> {

@@ -4,10 +4,14 @@
 //! comes with the epoch. The worker gives it every batch of an epoch, then says that the epoch has ended; rows may leave at
 //! either point. What an operator keeps for longer is in tables of state (`runtime::state`), whose changes a checkpoint takes.
 
+mod build;
 mod calc;
 mod changelog_normalize;
 mod deduplicate;
 mod drop_update_before;
+mod expand;
+mod group_aggregate;
+mod join;
 mod limit;
 mod set_operation;
 mod sink_upsert_materialize;
@@ -15,17 +19,23 @@ mod stored_changes;
 #[cfg(test)]
 mod testing;
 mod top_n;
+mod union;
 mod unnest;
 
+pub(crate) use build::{build, operator_name};
 pub(crate) use calc::Calc;
-pub(crate) use changelog_normalize::ChangelogNormalize;
-pub(crate) use deduplicate::Deduplicate;
-pub(crate) use drop_update_before::DropUpdateBefore;
-pub(crate) use limit::Limit;
-pub(crate) use set_operation::SetOperation;
-pub(crate) use sink_upsert_materialize::SinkUpsertMaterialize;
-pub(crate) use top_n::TopN;
-pub(crate) use unnest::Unnest;
+use changelog_normalize::ChangelogNormalize;
+use deduplicate::Deduplicate;
+use drop_update_before::DropUpdateBefore;
+use expand::ExpandOperator;
+use group_aggregate::GroupAggregateOperator;
+use join::JoinOperator;
+use limit::Limit;
+use set_operation::SetOperation;
+use sink_upsert_materialize::SinkUpsertMaterialize;
+use top_n::TopN;
+use union::Union;
+use unnest::Unnest;
 
 use arrow::array::RecordBatch;
 
@@ -84,6 +94,11 @@ pub(crate) trait Operator: Send {
     /// As for `process`.
     fn end_epoch(&mut self, _epoch: &EpochEnd, _output: &mut Output) -> Result<()> {
         Ok(())
+    }
+
+    /// Returns whether no row that may still come changes anything, so that those before need not go on.
+    fn is_exhausted(&self) -> bool {
+        false
     }
 
     /// Returns the processing time (milliseconds) at which the operator wants an epoch even if no rows come.
