@@ -257,12 +257,17 @@ impl PlannedQuery {
         self.is_streaming
     }
 
-    /// Makes the query ready to run.
-    pub(crate) async fn prepare(self) -> Result<Prepared> {
-        if !self.is_streaming {
-            return Ok(Prepared::Batch(BatchQuery::plan(self.query.plan).await?));
-        }
-        Ok(Prepared::Stream(stream::query_graph(&self.query.plan, QueryConsumer::User, &self.config)?))
+    /// Makes the query ready to be answered in batch.
+    pub(crate) async fn prepare_batch(self) -> Result<BatchQuery> {
+        BatchQuery::plan(self.query.plan).await
+    }
+
+    /// Plans the streaming job that shows the query's rows: the graph ends in a node that hands them out.
+    ///
+    /// # Errors
+    /// The query holds what is not built yet.
+    pub(crate) fn job_graph(&self) -> Result<JobGraph> {
+        stream::query_graph(&self.query.plan, QueryConsumer::User, &self.config)
     }
 
     /// Explains the query.
@@ -294,12 +299,4 @@ impl PlannedInsert {
         let BoundInsert { sink, plan, overwrite, .. } = self.insert;
         Ok((BatchQuery::plan(plan).await?, sink, overwrite))
     }
-}
-
-/// A plan that can be started.
-pub(crate) enum Prepared {
-    /// Answered once.
-    Batch(BatchQuery),
-    /// Runs as a stream of changes.
-    Stream(JobGraph),
 }

@@ -1,8 +1,10 @@
 //! The one match over all operators that a graph may name.
 
+use arrow::datatypes::SchemaRef;
+
 use super::{
-    Calc, ChangelogNormalize, Deduplicate, DropUpdateBefore, Limit, Operator, SetOperation,
-    SinkUpsertMaterialize, TopN, Union, Unnest,
+    Calc, ChangelogNormalize, Deduplicate, DropUpdateBefore, ExpandOperator, GroupAggregateOperator,
+    JoinOperator, Limit, Operator, SetOperation, SinkUpsertMaterialize, TopN, Union, Unnest,
 };
 use crate::changelog::ChangelogMode;
 use crate::error::{Error, Result};
@@ -13,34 +15,41 @@ use crate::plan::{GraphNode, OperatorSpec};
 /// # Errors
 /// An expression cannot be compiled, or the operator does not exist yet.
 pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn Operator>> {
+    let output = node.arrow_schema();
+    let schema = |input: usize| SchemaRef::clone(inputs[input].arrow_schema());
     Ok(match &node.spec {
         OperatorSpec::Calc { condition, projection } => {
             Box::new(Calc::new(&inputs[0].schema, condition.as_ref(), projection.as_deref(), &node.schema)?)
         }
-        OperatorSpec::Union => Box::new(Union::new(node.arrow_schema())),
-        OperatorSpec::TopN(spec) => Box::new(TopN::new(spec, inputs[0].arrow_schema(), node.arrow_schema())?),
+        OperatorSpec::Union => Box::new(Union::new(output)),
+        OperatorSpec::Expand { sets, groups, ids } => {
+            Box::new(ExpandOperator::new(sets, groups, ids, output)?)
+        }
+        OperatorSpec::GroupAggregate(spec) => {
+            Box::new(GroupAggregateOperator::new(spec, &[schema(0)], output)?)
+        }
+        OperatorSpec::Join(spec) => {
+            let modes = [inputs[0].mode, inputs[1].mode];
+            Box::new(JoinOperator::new(spec, &[schema(0), schema(1)], modes, output)?)
+        }
+        OperatorSpec::TopN(spec) => Box::new(TopN::new(spec, &schema(0), output)?),
         OperatorSpec::Deduplicate { keys, keeps_last } => {
-            Box::new(Deduplicate::new(keys, *keeps_last, inputs[0].arrow_schema())?)
+            Box::new(Deduplicate::new(keys, *keeps_last, &schema(0))?)
         }
         OperatorSpec::Limit { skip, fetch } => {
-            let input = inputs[0];
-            let is_insert_only = input.mode.is_subset_of(ChangelogMode::INSERT_ONLY);
-            Box::new(Limit::new(*skip, *fetch, is_insert_only, input.arrow_schema())?)
+            let is_insert_only = inputs[0].mode.is_subset_of(ChangelogMode::INSERT_ONLY);
+            Box::new(Limit::new(*skip, *fetch, is_insert_only, &schema(0))?)
         }
         OperatorSpec::ChangelogNormalize(spec) => Box::new(ChangelogNormalize::new(spec, &inputs[0].schema)?),
         OperatorSpec::DropUpdateBefore => Box::new(DropUpdateBefore),
         OperatorSpec::SetOperation { is_intersect, is_all } => {
-            Box::new(SetOperation::new(*is_intersect, *is_all, node.arrow_schema())?)
+            Box::new(SetOperation::new(*is_intersect, *is_all, output)?)
         }
-        OperatorSpec::Unnest { column, is_outer, with_ordinality } => Box::new(Unnest::new(
-            *column,
-            *is_outer,
-            *with_ordinality,
-            inputs[0].arrow_schema(),
-            node.arrow_schema(),
-        )),
+        OperatorSpec::Unnest { column, is_outer, with_ordinality } => {
+            Box::new(Unnest::new(*column, *is_outer, *with_ordinality, &schema(0), output))
+        }
         OperatorSpec::SinkUpsertMaterialize { keys } => {
-            Box::new(SinkUpsertMaterialize::new(keys, inputs[0].arrow_schema())?)
+            Box::new(SinkUpsertMaterialize::new(keys, &schema(0))?)
         }
         spec => {
             return Err(Error::unsupported(format!(

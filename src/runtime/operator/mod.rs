@@ -17,7 +17,7 @@ mod set_operation;
 mod sink_upsert_materialize;
 mod stored_changes;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 mod top_n;
 mod union;
 mod unnest;

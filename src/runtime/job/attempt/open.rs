@@ -8,8 +8,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Duration, Instant};
 
-use super::{Attempt, Job, VALUES_EMITTED};
-use crate::connector::{CheckpointId, Committer, WriterContext};
+use super::{Attempt, Job};
+use crate::connector::{CheckpointId, Committer, Frame, SourcePosition, WriterContext};
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
@@ -29,6 +29,9 @@ const EPOCH_BYTES_PER_WORKER: usize = 4 << 20;
 
 /// The rows that a worker gets at once where each is an epoch of its own.
 const PER_RECORD_ROWS: usize = 8_192;
+
+/// The only split of constant rows, whose position says that they were emitted.
+const VALUES_SPLIT: &str = "0";
 
 /// How long the first epoch waits for sources that have said nothing yet.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
@@ -68,7 +71,6 @@ impl<'a> Attempt<'a> {
         // From here on only the workers hold the ways to the writers, which end with them.
         drop(writers);
         let mut team = Team::start(workers, exchange, &job.settings.name)?;
-        let has_emitted_values = manifest.is_some_and(|manifest| manifest.extra.contains_key(VALUES_EMITTED));
         if let Some(restore) = restore {
             team.order(&Order::Load(restore));
             team.reports().await?;
@@ -99,8 +101,6 @@ impl<'a> Attempt<'a> {
             in_flight: None,
             stop: None,
             is_ending: false,
-            emits_values: job.blueprint.has_values() && !has_emitted_values,
-            has_emitted_values,
             first_by: Some(now + FIRST_WAIT),
             next_timer: None,
             next_number,
@@ -137,11 +137,18 @@ async fn open_committers(
 ) -> Result<BTreeMap<NodeId, Box<dyn Committer>>> {
     let mut committers = BTreeMap::new();
     for (node, spec, writer_count) in job.blueprint.sinks() {
-        let mut committer = spec.sink.open_committer(context(job, 0, writer_count, spec.overwrite)).await?;
-        if let Some(manifest) = manifest
-            && let Some(committables) = manifest.committables.get(&job.blueprint.uids()[node])
-        {
-            committer.commit(manifest.number, committables).await?;
+        let mut committer =
+            spec.sink.open_committer(context(job, node, 0, writer_count, spec.overwrite)).await?;
+        if let Some(manifest) = manifest {
+            let uid = &job.blueprint.uids()[node];
+            let committables = manifest.committables.get(uid).map_or(&[][..], Vec::as_slice);
+            if !committables.is_empty() {
+                committer.commit(manifest.number, committables).await?;
+            }
+            // The lock of the job's name says that nobody else runs it.
+            if job.store.is_some() {
+                committer.discard_unfinished(&sink_id(manifest.job_id, uid), committables).await?;
+            }
         }
         committers.insert(node, committer);
     }
@@ -153,7 +160,8 @@ async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writ
     let mut writers = Writers::new();
     for (node, spec, writer_count) in job.blueprint.sinks() {
         for number in 0..writer_count {
-            let writer = spec.sink.open_writer(context(job, number, writer_count, spec.overwrite)).await?;
+            let writer =
+                spec.sink.open_writer(context(job, node, number, writer_count, spec.overwrite)).await?;
             let (sender, messages) = mpsc::channel(WRITER_QUEUE);
             tasks.spawn(run_writer(writer, messages));
             writers.entry(node).or_default().push(sender);
@@ -162,8 +170,14 @@ async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writ
     Ok(writers)
 }
 
-fn context(job: &Job, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
-    WriterContext { writer, writer_count, output: Arc::clone(&job.output), overwrite }
+fn context(job: &Job, node: NodeId, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
+    let sink_id = sink_id(job.settings.id, &job.blueprint.uids()[node]);
+    WriterContext { sink_id, writer, writer_count, output: Arc::clone(&job.output), overwrite }
+}
+
+/// Returns what a sink of a job is known by.
+fn sink_id(job: u128, uid: &str) -> Arc<str> {
+    Arc::from(format!("{job:032x}/{uid}"))
 }
 
 /// Opens the sources, each where the checkpoint says or where its options do.
@@ -192,5 +206,15 @@ fn open_sources(job: &Job, manifest: Option<&Manifest>, tasks: &mut JoinSet<Resu
         tasks.spawn(task.run());
         messages.insert(node, message);
     }
-    Ok(Sources { intake: Intake::new(positions, limits), items, messages })
+    let mut intake = Intake::new(positions, limits);
+    for (node, rows) in job.blueprint.values()? {
+        let start = manifest.and_then(|manifest| manifest.sources.get(&job.blueprint.uids()[node]));
+        let emitted = SourcePosition::from([(VALUES_SPLIT.to_owned(), rows.row_count().to_string())]);
+        match start {
+            Some(_) => intake.resume(node, emitted),
+            None if rows.row_count() > 0 => intake.add(node, Frame::Rows(rows), emitted, None),
+            None => {}
+        }
+    }
+    Ok(Sources { intake, items, messages })
 }
