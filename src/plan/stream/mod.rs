@@ -95,12 +95,14 @@ fn under_query_names(node: PlanNode, names: &[Option<String>]) -> Result<PlanNod
         }
         _ => true,
     };
-    let fields = node.schema.fields().iter().zip(names).enumerate().map(|(column, (field, name))| match name {
-        Some(name) if is_passed_on(column) => field.as_ref().clone().with_name(name).into(),
-        _ => Arc::clone(field),
-    });
+    let fields =
+        node.schema.fields().iter().zip(names).enumerate().map(|(column, (field, name))| match name {
+            Some(name) if is_passed_on(column) => field.as_ref().clone().with_name(name).into(),
+            _ => Arc::clone(field),
+        });
     // Nothing reads these columns by name; their qualifiers only keep equal ones apart.
-    let fields = fields.enumerate().map(|(column, field)| (Some(TableReference::bare(column.to_string())), field));
+    let fields =
+        fields.enumerate().map(|(column, field)| (Some(TableReference::bare(column.to_string())), field));
     let schema = DFSchema::new_with_metadata(fields.collect(), HashMap::new())?.into();
     Ok(PlanNode { schema, ..node })
 }
