@@ -60,6 +60,11 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether rows become visible only with a checkpoint, so that without checkpoints they do at the end of the input.
+    fn commits_with_checkpoints(&self) -> bool {
+        false
+    }
+
     /// Opens a writer.
     ///
     /// # Errors
