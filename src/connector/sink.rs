@@ -60,7 +60,12 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         false
     }
 
-    /// Returns whether rows become visible only with a checkpoint, so that without checkpoints they do at the end of the input.
+    /// Returns whether one writer takes all rows, so that they keep their order.
+    fn has_single_writer(&self) -> bool {
+        false
+    }
+
+    /// Returns whether rows become visible only with a checkpoint; without checkpoints that is when the job ends.
     fn commits_with_checkpoints(&self) -> bool {
         false
     }

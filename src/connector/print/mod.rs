@@ -77,6 +77,10 @@ impl DynamicTableSink for PrintSink {
         requested
     }
 
+    fn has_single_writer(&self) -> bool {
+        true
+    }
+
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
         let mut prefix = self.identifier.clone();
         if ctx.writer_count > 1 {

@@ -1,0 +1,142 @@
+//! How a graph runs on a number of workers: where each node's rows go, and in which phase of an epoch a node ends its part.
+//!
+//! An edge that moves rows between workers ends a phase: what lies behind it can only say its last word once all workers have
+//! said theirs. With one worker nothing moves, and an epoch has a single phase.
+
+use crate::changelog::ChangelogMode;
+use crate::plan::{Distribution, GraphNode, JobGraph, NodeId, OperatorSpec};
+
+/// How a graph runs.
+#[derive(Debug)]
+pub(super) struct Layout {
+    /// How many workers there are.
+    pub(super) workers: usize,
+    /// How many phases an epoch has; all but the last end with an exchange.
+    pub(super) phase_count: usize,
+    /// The nodes, as in the graph.
+    pub(super) nodes: Vec<NodeLayout>,
+}
+
+/// Where a node stands.
+#[derive(Debug)]
+pub(super) struct NodeLayout {
+    /// The phase at whose end the node's epoch ends.
+    pub(super) phase: usize,
+    /// Whether only the first worker ever has rows of it.
+    pub(super) is_singleton: bool,
+    /// Who reads its rows.
+    pub(super) readers: Vec<Route>,
+}
+
+/// A way of rows to an input of another node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Route {
+    /// The reading node.
+    pub(super) node: NodeId,
+    /// Its input.
+    pub(super) input: usize,
+    /// To which workers.
+    pub(super) way: Way,
+}
+
+/// To which worker a row goes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Way {
+    /// The one that has it.
+    Stay,
+    /// The first.
+    First,
+    /// The owner of the key group of these columns.
+    Owner(Vec<usize>),
+}
+
+/// Which worker has which of a node's rows.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Placement {
+    /// The first has all.
+    First,
+    /// By a key: changes of one row stay together and in order.
+    ByKey,
+    /// Whichever decoded them.
+    Scattered,
+}
+
+impl Layout {
+    /// Lays a graph out.
+    pub(super) fn new(graph: &JobGraph, workers: usize) -> Layout {
+        let mut nodes: Vec<NodeLayout> = Vec::with_capacity(graph.nodes.len());
+        let mut placements: Vec<Placement> = Vec::with_capacity(graph.nodes.len());
+        for (at, node) in graph.nodes.iter().enumerate() {
+            let mut phase = 0;
+            let mut placement = None;
+            for (input, edge) in node.inputs.iter().enumerate() {
+                let from = placements[edge.node];
+                let way = way(&edge.distribution, node, graph.nodes[edge.node].mode, from, workers);
+                let is_exchange = way != Way::Stay;
+                phase = phase.max(nodes[edge.node].phase + usize::from(is_exchange));
+                let arrives = match way {
+                    Way::Stay => from,
+                    Way::First => Placement::First,
+                    Way::Owner(_) => Placement::ByKey,
+                };
+                // Inputs that lie differently make a node whose rows lie anywhere.
+                let is_same = placement.is_none_or(|before| before == arrives);
+                placement = Some(if is_same { arrives } else { Placement::Scattered });
+                nodes[edge.node].readers.push(Route { node: at, input, way });
+            }
+            let placement = placement.unwrap_or(match &node.spec {
+                OperatorSpec::Source { .. } if workers > 1 => Placement::Scattered,
+                _ => Placement::First,
+            });
+            placements.push(placement);
+            nodes.push(NodeLayout {
+                phase,
+                is_singleton: placement == Placement::First,
+                readers: Vec::new(),
+            });
+        }
+        let phase_count = nodes.iter().map(|node| node.phase + 1).max().unwrap_or(1);
+        Layout { workers, phase_count, nodes }
+    }
+
+    /// Returns how many workers have rows of a node.
+    pub(super) fn worker_count(&self, node: NodeId) -> usize {
+        if self.nodes[node].is_singleton { 1 } else { self.workers }
+    }
+}
+
+/// Returns how rows come to a reader.
+fn way(
+    distribution: &Distribution,
+    reader: &GraphNode,
+    mode: ChangelogMode,
+    from: Placement,
+    workers: usize,
+) -> Way {
+    if workers == 1 {
+        return Way::Stay;
+    }
+    match distribution {
+        Distribution::Singleton if from == Placement::First => Way::Stay,
+        Distribution::Singleton => Way::First,
+        Distribution::Hash(columns) if columns.is_empty() && from == Placement::First => Way::Stay,
+        Distribution::Hash(columns) if columns.is_empty() => Way::First,
+        Distribution::Hash(columns) => Way::Owner(columns.clone()),
+        Distribution::Forward if from == Placement::Scattered => scattered_way(reader, mode),
+        Distribution::Forward => Way::Stay,
+    }
+}
+
+/// Returns how rows that lie anywhere come to a reader that does not care for keys. Changes of one row must not overtake each
+/// other on their way into a sink, and a sink that shows its rows shows them in their order.
+fn scattered_way(reader: &GraphNode, mode: ChangelogMode) -> Way {
+    match &reader.spec {
+        OperatorSpec::Collect => Way::First,
+        OperatorSpec::Sink(sink) if sink.sink.has_single_writer() => Way::First,
+        OperatorSpec::Sink(sink) if mode != ChangelogMode::INSERT_ONLY => match sink.keys.as_slice() {
+            [] => Way::First,
+            keys => Way::Owner(keys.to_vec()),
+        },
+        _ => Way::Stay,
+    }
+}
