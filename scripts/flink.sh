@@ -4,7 +4,7 @@
 #   flink.sh pids           the process ids of both
 #   flink.sh sql [ARG...]   Flink's SQL client against that cluster
 #   flink.sh stop
-# LAKEHEAD_FLINK is the folder for it; FLINK_TM_MEMORY the TaskManager's size, 2g by default. Needs Java 17, pip and curl.
+# LAKEHEAD_FLINK is the folder for it; FLINK_TM_MEMORY the TaskManager's size, 2g by default. Needs Java 17, pip, mvn and curl.
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 
 release=2.3.0
@@ -26,8 +26,8 @@ pid_of() {
 }
 
 install() {
-  [[ -f $home/lib/flink-dist-$release.jar ]] && return
-  { has java && has pip && has curl; } || die "needs java, pip and curl"
+  [[ -f $home/client/flink-sql-gateway-$release.jar ]] && return
+  { has java && has pip && has mvn && has curl; } || die "needs java, pip, mvn and curl"
   mkdir -p "$home"/{lib,client,bin,tmp}
   pip download -q --no-deps --no-binary :all: -d "$home/tmp" "apache-flink-libraries==$release"
   tar -xzf "$home"/tmp/apache?flink?libraries-"$release".tar.gz -C "$home/tmp"
@@ -35,6 +35,8 @@ install() {
   mv "$home"/tmp/apache?flink?libraries-"$release"/deps/bin/*.jar "$home/bin/"
   mv "$home"/tmp/apache?flink?libraries-"$release"/deps/lib/*.jar "$home/lib/"
   rm -rf "$home"/tmp/*
+  # The SQL client runs the gateway within itself, which the package leaves out.
+  mvn -B -q dependency:copy -Dartifact="org.apache.flink:flink-sql-gateway:$release" -DoutputDirectory="$home/client"
 }
 
 configure() {
