@@ -3,6 +3,7 @@
 
 mod architecture;
 mod bad_input;
+mod changelogs;
 mod examples;
 mod expressions;
 mod flink_golden;
