@@ -20,6 +20,7 @@ mod operator;
 mod scalar;
 mod typing;
 
+pub(crate) use aggregate::{AggregateDescription, AggregateFunction, describe_aggregate};
 pub use aggregate::{BoundAggregate, aggregate, aggregate_names, aggregate_signatures, is_aggregate};
 pub use call::call;
 pub use cast::{cast, cast_expr, cast_supported};

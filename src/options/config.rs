@@ -47,6 +47,11 @@ impl SessionConfig {
         given.or(option.default_text()).map(|text| option.parse(text)).transpose()
     }
 
+    /// Returns whether an option was given a value, by its name or an old one.
+    pub fn is_given<T: OptionValue>(&self, option: &ConfigOption<T>) -> bool {
+        std::iter::once(&option.key()).chain(option.old_keys()).any(|key| self.raw(key).is_some())
+    }
+
     /// Returns the value of an option that has a default.
     ///
     /// # Errors

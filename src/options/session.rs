@@ -4,7 +4,7 @@
 
 use std::time::Duration;
 
-use super::{ConfigOption, EnumValue, OptionDef};
+use super::{ConfigOption, EnumValue, MemorySize, OptionDef};
 
 /// Declares options as constants and lists them.
 macro_rules! session_options {
@@ -75,6 +75,10 @@ option_values! {
     Switch = "org.apache.flink.table.api.config.ExecutionConfigOptions$UpsertMaterialize" {
         None = "NONE", Auto = "AUTO", Force = "FORCE"
     }
+    /// Values of `lakehead.job.resume`.
+    JobResume = "dev.lakehead.JobResume" {
+        None = "NONE", Latest = "LATEST"
+    }
     /// Values of `sql-client.execution.result-mode`.
     ResultMode = "org.apache.flink.table.client.config.ResultMode" {
         Table = "TABLE", Changelog = "CHANGELOG", Tableau = "TABLEAU"
@@ -141,7 +145,7 @@ session_options! {
         "How many checkpoints may fail in a row before the job does."
     CHECKPOINTING_NUM_RETAINED: i32 = "execution.checkpointing.num-retained", default "1" old "state.checkpoints.num-retained";
         "How many completed checkpoints are kept."
-    CHECKPOINTING_RETENTION: CheckpointRetention = "execution.checkpointing.externalized-checkpoint-retention", default "NO_EXTERNALIZED_CHECKPOINTS";
+    CHECKPOINTING_RETENTION: CheckpointRetention = "execution.checkpointing.externalized-checkpoint-retention", default "RETAIN_ON_CANCELLATION";
         "What becomes of the last checkpoint when a job is cancelled."
     CHECKPOINTING_DIR: String = "execution.checkpointing.dir", optional old "state.checkpoints.dir", "state.backend.fs.checkpointdir";
         "Where checkpoints are written."
@@ -191,6 +195,14 @@ session_options! {
         "By which part of itself the wait is varied at random."
     RESTART_BACKOFF_ATTEMPTS: String = "restart-strategy.exponential-delay.attempts-before-reset-backoff", default "infinite";
         "How often a job is restarted before it fails for good."
+
+    // Our own.
+    JOB_RESUME: JobResume = "lakehead.job.resume", default "NONE";
+        "What a job starts from: NONE starts anew, LATEST goes on from the newest checkpoint of the job of that name."
+    STATE_MEMORY_BUDGET: MemorySize = "lakehead.state.memory-budget", optional;
+        "The most memory that the state of a job takes before the job fails; half of the machine's without it."
+    EPOCH_ROWS: i64 = "lakehead.epoch.max-rows", default "262144";
+        "The most rows that are worked on in one go; keys that change several times within are written once."
 
     // Tables.
     TABLE_LOCAL_TIME_ZONE: String = "table.local-time-zone", default "default";

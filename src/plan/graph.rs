@@ -13,6 +13,7 @@ use datafusion::logical_expr::Expr;
 use super::provider::SourceTable;
 use crate::changelog::ChangelogMode;
 use crate::connector::DynamicTableSink;
+pub(crate) use crate::function::AggregateFunction;
 use crate::schema::DataType;
 
 /// A job: what is read, computed and written.
@@ -123,10 +124,7 @@ pub(crate) enum OperatorSpec {
         fetch: Option<usize>,
     },
     /// Makes a changelog of upserts (`+U`, `-D` by key) complete: adds `-U`, whole deleted rows, and `+I` for new keys.
-    ChangelogNormalize {
-        /// The key.
-        keys: Vec<usize>,
-    },
+    ChangelogNormalize(ChangelogNormalizeSpec),
     /// Leaves out `-U`.
     DropUpdateBefore,
     /// INTERSECT or EXCEPT over two inputs of the same types.
@@ -154,6 +152,17 @@ pub(crate) enum OperatorSpec {
     Sink(SinkSpec),
     /// Hands rows to whoever asked the query.
     Collect,
+}
+
+/// What completes a changelog of upserts.
+#[derive(Debug, Clone)]
+pub(crate) struct ChangelogNormalizeSpec {
+    /// The key.
+    pub(crate) keys: Vec<usize>,
+    /// What rows must fulfil, over the input's columns: a row that does not is kept no more than a deleted one.
+    pub(crate) condition: Option<Expr>,
+    /// Whether `-U` is wanted.
+    pub(crate) emits_update_before: bool,
 }
 
 /// The numbers that GROUPING and GROUPING_ID are computed from.
@@ -187,35 +196,6 @@ pub(crate) struct AggregateCall {
     pub(crate) is_distinct: bool,
     /// The result.
     pub(crate) result_type: DataType,
-}
-
-/// The aggregate functions that run on changelogs.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) enum AggregateFunction {
-    /// Rows whose arguments are not NULL.
-    Count,
-    /// As Flink: integers wrap, decimals overflow to NULL.
-    Sum,
-    /// As Flink: cut for integers.
-    Average,
-    Min,
-    Max,
-    VariancePopulation,
-    VarianceSample,
-    DeviationPopulation,
-    DeviationSample,
-    /// The first to arrive that is not NULL.
-    FirstValue,
-    /// The last to arrive that is not NULL.
-    LastValue,
-    /// The only one; a second is an error.
-    SingleValue,
-    /// Texts in order of arrival, with the separator.
-    ListAgg(String),
-    /// A multiset.
-    Collect,
-    /// An array, in order of arrival.
-    ArrayAgg,
 }
 
 /// A join of two inputs.

@@ -16,9 +16,9 @@ mod provider;
 mod tables;
 
 pub(crate) use graph::{
-    AggregateCall, AggregateFunction, Distribution, GraphNode, GroupAggregateSpec, InputEdge, JobGraph,
-    JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec, SinkSpec, SortKey, TopNSpec,
-    TopNStrategy,
+    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, GraphNode, GroupAggregateSpec,
+    InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec,
+    SinkSpec, SortKey, TopNSpec, TopNStrategy,
 };
 pub(crate) use insert::BoundInsert;
 pub(crate) use lower::StreamNode;

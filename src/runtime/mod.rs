@@ -7,5 +7,7 @@ mod pipeline;
 mod sink_task;
 mod state;
 
+pub(crate) use job::{CheckpointSettings, RestartStrategy, RestoreSettings};
 pub(crate) use pipeline::run_stream;
 pub(crate) use sink_task::{SinkInput, run_sink};
+pub(crate) use state::GROUP_COUNT;

@@ -266,6 +266,57 @@ impl DataType {
         }
     }
 
+    /// Returns the widest type that lies in Arrow so: STRING for any text, and a MAP for a MULTISET. None if no type does.
+    pub fn from_arrow(arrow: &ArrowType) -> Option<DataType> {
+        let unit_precision = |unit: &TimeUnit| match unit {
+            TimeUnit::Second | TimeUnit::Millisecond => 3,
+            TimeUnit::Microsecond => 6,
+            TimeUnit::Nanosecond => 9,
+        };
+        let interval = |qualifier, leading| IntervalKind { qualifier, leading, fraction: 3 };
+        let root = match arrow {
+            ArrowType::Utf8 => TypeRoot::STRING,
+            ArrowType::Boolean => TypeRoot::Boolean,
+            ArrowType::Binary => TypeRoot::BYTES,
+            ArrowType::Decimal128(precision, scale) => {
+                TypeRoot::Decimal(*precision, u8::try_from(*scale).ok()?)
+            }
+            ArrowType::Int8 => TypeRoot::TinyInt,
+            ArrowType::Int16 => TypeRoot::SmallInt,
+            ArrowType::Int32 => TypeRoot::Int,
+            ArrowType::Int64 => TypeRoot::BigInt,
+            ArrowType::Float32 => TypeRoot::Float,
+            ArrowType::Float64 => TypeRoot::Double,
+            ArrowType::Date32 => TypeRoot::Date,
+            ArrowType::Time32(TimeUnit::Millisecond) => TypeRoot::Time(3),
+            ArrowType::Timestamp(unit, None) => TypeRoot::Timestamp(unit_precision(unit)),
+            ArrowType::Timestamp(unit, Some(_)) => TypeRoot::TimestampLtz(unit_precision(unit)),
+            ArrowType::Interval(IntervalUnit::YearMonth) => {
+                TypeRoot::IntervalYearMonth(interval(IntervalQualifier::YearToMonth, 4))
+            }
+            ArrowType::Duration(TimeUnit::Millisecond) => {
+                TypeRoot::IntervalDayTime(interval(IntervalQualifier::DayToSecond, 9))
+            }
+            ArrowType::List(item) => TypeRoot::Array(Box::new(DataType::from_arrow(item.data_type())?)),
+            ArrowType::Map(entries, _) => match entries.data_type() {
+                ArrowType::Struct(fields) if fields.len() == 2 => TypeRoot::Map(
+                    Box::new(DataType::from_arrow(fields[0].data_type())?),
+                    Box::new(DataType::from_arrow(fields[1].data_type())?),
+                ),
+                _ => return None,
+            },
+            ArrowType::Struct(fields) => TypeRoot::Row(
+                fields
+                    .iter()
+                    .map(|field| Some(Field::new(field.name(), DataType::from_arrow(field.data_type())?)))
+                    .collect::<Option<_>>()?,
+            ),
+            ArrowType::Null => TypeRoot::Null,
+            _ => return None,
+        };
+        Some(root.nullable())
+    }
+
     /// Returns an Arrow field of this type. Nested fields are always nullable in Arrow: kernels may leave NULLs behind a NULL parent.
     pub fn to_field(&self, name: &str) -> ArrowField {
         ArrowField::new(name, self.to_arrow(), true)
@@ -362,6 +413,27 @@ fn map_type(key: &DataType, value: &DataType) -> ArrowType {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_type_of_an_arrow_type_lies_in_arrow_as_that() {
+        let nested = TypeRoot::Row(vec![
+            Field::new("tags", TypeRoot::Array(Box::new(TypeRoot::Char(3).nullable())).nullable()),
+            Field::new(
+                "counts",
+                TypeRoot::Multiset(Box::new(TypeRoot::Decimal(10, 2).nullable())).nullable(),
+            ),
+            Field::new("at", TypeRoot::TimestampLtz(3).nullable()),
+            Field::new("time", TypeRoot::Time(0).nullable()),
+        ]);
+        let arrow = nested.nullable().to_arrow();
+        let found = DataType::from_arrow(&arrow).unwrap();
+        assert_eq!(found.to_arrow(), arrow);
+        assert_eq!(
+            found.to_string(),
+            "ROW<`tags` ARRAY<STRING>, `counts` MAP<DECIMAL(10, 2), INT>, `at` TIMESTAMP_LTZ(3), `time` TIME(3)>"
+        );
+        assert_eq!(DataType::from_arrow(&ArrowType::UInt8), None);
+    }
 
     #[test]
     fn texts_are_those_of_describe_and_of_show_create() {

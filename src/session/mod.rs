@@ -4,6 +4,7 @@
 //! file in `statements`.
 
 mod execute;
+mod job_settings;
 mod jobs;
 mod like_pattern;
 mod lookup;

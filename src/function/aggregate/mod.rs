@@ -1,6 +1,7 @@
 //! Aggregate functions of batch queries: typed as in Flink, computed by DataFusion where that is exact and by accumulators of
 //! ours elsewhere (SUM of an INT is an INT that wraps, AVG of an INT is cut).
 
+mod aggregate_function;
 mod collect;
 mod distinct;
 mod groups;
@@ -20,7 +21,9 @@ use super::Argument;
 use super::typing::{calcite_name, type_list_error};
 use crate::error::{Error, FlinkClass, Result};
 use crate::schema::{DataType, TypeRoot};
-use udaf::{FlinkAggregate, Kind};
+use udaf::FlinkAggregate;
+
+pub(crate) use aggregate_function::{AggregateDescription, AggregateFunction, describe_aggregate};
 
 /// An aggregate call whose types are settled.
 #[derive(Debug, Clone)]
@@ -112,9 +115,9 @@ fn bind(name: &str, arguments: &[Argument<'_>], distinct: bool) -> Option<BoundA
             distinct,
         })
     };
-    let own = |kind: Kind, argument: DataType, result: TypeRoot| {
+    let own = |function: AggregateFunction, argument: DataType, result: TypeRoot| {
         let result = result.nullable();
-        let aggregate = FlinkAggregate::new(kind, argument.clone(), result.clone());
+        let aggregate = FlinkAggregate::new(function, argument.clone(), result.clone());
         let accumulator = Arc::new(AggregateUDF::new_from_impl(aggregate));
         Some(BoundAggregate { arguments: vec![argument], result, accumulator, distinct })
     };
@@ -126,10 +129,12 @@ fn bind(name: &str, arguments: &[Argument<'_>], distinct: bool) -> Option<BoundA
             Some(BoundAggregate { distinct: false, ..bound })
         }
         "ARRAY_AGG" => plain(TypeRoot::Array(Box::new(argument.clone())), array_agg_udaf()),
-        "COLLECT" => own(Kind::Collect, argument.clone(), TypeRoot::Multiset(Box::new(argument))),
-        "FIRST_VALUE" => own(Kind::FirstValue, argument.clone(), argument.root),
-        "LAST_VALUE" => own(Kind::LastValue, argument.clone(), argument.root),
-        "SINGLE_VALUE" => own(Kind::SingleValue, argument.clone(), argument.root),
+        "COLLECT" => {
+            own(AggregateFunction::Collect, argument.clone(), TypeRoot::Multiset(Box::new(argument)))
+        }
+        "FIRST_VALUE" => own(AggregateFunction::FirstValue, argument.clone(), argument.root),
+        "LAST_VALUE" => own(AggregateFunction::LastValue, argument.clone(), argument.root),
+        "SINGLE_VALUE" => own(AggregateFunction::SingleValue, argument.clone(), argument.root),
         "APPROX_COUNT_DISTINCT" => Some(BoundAggregate {
             arguments: vec![argument],
             result: TypeRoot::BigInt.not_null(),
@@ -143,7 +148,7 @@ fn bind(name: &str, arguments: &[Argument<'_>], distinct: bool) -> Option<BoundA
                 [separator] => separator.literal?.try_as_str()??.to_owned(),
                 _ => return None,
             };
-            own(Kind::ListAgg(separator), argument, TypeRoot::STRING)
+            own(AggregateFunction::ListAgg(separator), argument, TypeRoot::STRING)
         }
         _ if argument.root.is_numeric() => {
             let (kind, argument, result) = moments::typed(name, &argument)?;

@@ -12,34 +12,36 @@ use arrow::datatypes::{DataType as ArrowType, Decimal128Type, Float32Type, Float
 use super::super::EvalContext;
 use super::super::cast::cast as cast_column;
 use super::super::decimal::{DecimalOperation, fits};
+use super::aggregate_function::AggregateFunction;
 use super::groups::{Groups, Rows};
-use super::udaf::Kind;
 use crate::error::{Error, Result};
 use crate::schema::{DataType, TypeRoot};
 
 /// Types an aggregate of numbers: what it computes, what its argument is cast to, and what it returns.
-pub(super) fn typed(name: &str, argument: &DataType) -> Option<(Kind, DataType, TypeRoot)> {
+pub(super) fn typed(name: &str, argument: &DataType) -> Option<(AggregateFunction, DataType, TypeRoot)> {
     let kind = match name {
-        "SUM" => Kind::Sum,
-        "AVG" => Kind::Average,
-        "VAR_POP" => Kind::VariancePopulation,
-        "VAR_SAMP" | "VARIANCE" => Kind::VarianceSample,
-        "STDDEV_POP" => Kind::DeviationPopulation,
-        "STDDEV_SAMP" | "STDDEV" => Kind::DeviationSample,
+        "SUM" => AggregateFunction::Sum,
+        "AVG" => AggregateFunction::Average,
+        "VAR_POP" => AggregateFunction::VariancePopulation,
+        "VAR_SAMP" | "VARIANCE" => AggregateFunction::VarianceSample,
+        "STDDEV_POP" => AggregateFunction::DeviationPopulation,
+        "STDDEV_SAMP" | "STDDEV" => AggregateFunction::DeviationSample,
         _ => return None,
     };
     let result = match &argument.root {
-        TypeRoot::Decimal(_, scale) if kind == Kind::Sum => TypeRoot::Decimal(38, *scale),
+        TypeRoot::Decimal(_, scale) if kind == AggregateFunction::Sum => TypeRoot::Decimal(38, *scale),
         TypeRoot::Decimal(_, scale) => TypeRoot::Decimal(38, (*scale).max(6)),
         other => other.clone(),
     };
     let wide = match &argument.root {
-        TypeRoot::Decimal(_, scale) if matches!(kind, Kind::Sum | Kind::Average) => {
+        TypeRoot::Decimal(_, scale)
+            if matches!(kind, AggregateFunction::Sum | AggregateFunction::Average) =>
+        {
             TypeRoot::Decimal(38, *scale)
         }
         // Limit: squares of decimals pass 38 digits soon, so their variance is computed in doubles.
         TypeRoot::Decimal(..) => TypeRoot::Double,
-        TypeRoot::Float if kind == Kind::Sum => TypeRoot::Float,
+        TypeRoot::Float if kind == AggregateFunction::Sum => TypeRoot::Float,
         root if root.is_approximate() => TypeRoot::Double,
         _ => TypeRoot::BigInt,
     };
@@ -47,7 +49,11 @@ pub(super) fn typed(name: &str, argument: &DataType) -> Option<(Kind, DataType, 
 }
 
 /// Creates the accumulator for arguments of the type that `typed` asked for.
-pub(super) fn accumulator(kind: &Kind, argument: &DataType, result: &DataType) -> Box<dyn Groups> {
+pub(super) fn accumulator(
+    kind: &AggregateFunction,
+    argument: &DataType,
+    result: &DataType,
+) -> Box<dyn Groups> {
     match &argument.root {
         TypeRoot::Float => Box::new(Moments::<Float32Type>::new(kind, argument, result)),
         TypeRoot::Double => Box::new(Moments::<Float64Type>::new(kind, argument, result)),
@@ -57,13 +63,13 @@ pub(super) fn accumulator(kind: &Kind, argument: &DataType, result: &DataType) -
 }
 
 /// Returns the types of the states: sum, count, and for variances the sum of squares.
-pub(super) fn state_types(kind: &Kind, argument: &DataType) -> Vec<ArrowType> {
+pub(super) fn state_types(kind: &AggregateFunction, argument: &DataType) -> Vec<ArrowType> {
     let sum = argument.to_arrow();
     if needs_squares(kind) { vec![sum.clone(), ArrowType::Int64, sum] } else { vec![sum, ArrowType::Int64] }
 }
 
-fn needs_squares(kind: &Kind) -> bool {
-    !matches!(kind, Kind::Sum | Kind::Average)
+fn needs_squares(kind: &AggregateFunction) -> bool {
+    !matches!(kind, AggregateFunction::Sum | AggregateFunction::Average)
 }
 
 /// A number that sums are kept in.
@@ -151,7 +157,7 @@ impl Summand for i128 {
 /// Count, sum and sum of squares of groups.
 #[derive(Debug)]
 struct Moments<T: ArrowPrimitiveType> {
-    kind: Kind,
+    kind: AggregateFunction,
     argument: DataType,
     result: DataType,
     sums: Vec<T::Native>,
@@ -164,7 +170,7 @@ where
     T: ArrowPrimitiveType + Debug,
     T::Native: Summand,
 {
-    fn new(kind: &Kind, argument: &DataType, result: &DataType) -> Moments<T> {
+    fn new(kind: &AggregateFunction, argument: &DataType, result: &DataType) -> Moments<T> {
         Moments {
             kind: kind.clone(),
             argument: argument.clone(),
@@ -205,7 +211,7 @@ where
         let values: PrimitiveArray<T> = groups
             .map(|group| match (&self.kind, self.counts[group]) {
                 (_, 0) => None,
-                (Kind::Sum, _) => self.sums[group].checked(),
+                (AggregateFunction::Sum, _) => self.sums[group].checked(),
                 (_, count) => self.sums[group].average(count, scales),
             })
             .collect();
@@ -217,8 +223,10 @@ where
 
     /// Computes variances or deviations.
     fn variances(&self, groups: Range<usize>) -> Result<ArrayRef> {
-        let is_sample = matches!(self.kind, Kind::VarianceSample | Kind::DeviationSample);
-        let is_deviation = matches!(self.kind, Kind::DeviationPopulation | Kind::DeviationSample);
+        let is_sample =
+            matches!(self.kind, AggregateFunction::VarianceSample | AggregateFunction::DeviationSample);
+        let is_deviation =
+            matches!(self.kind, AggregateFunction::DeviationPopulation | AggregateFunction::DeviationSample);
         let values: PrimitiveArray<Float64Type> = groups
             .map(|group| {
                 let count = self.counts[group];

@@ -10,6 +10,7 @@ use datafusion::logical_expr::function::{AccumulatorArgs, StateFieldsArgs};
 use datafusion::logical_expr::utils::format_state_name;
 use datafusion::logical_expr::{Accumulator, AggregateUDFImpl, GroupsAccumulator, Signature, Volatility};
 
+use super::aggregate_function::AggregateFunction;
 use super::collect::Collected;
 use super::distinct::Distinct;
 use super::groups::{Groups, ManyGroups, OneGroup};
@@ -19,62 +20,63 @@ use super::value::Values;
 use crate::error::Result;
 use crate::schema::DataType;
 
-/// What is computed.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
-    Sum,
-    Average,
-    VariancePopulation,
-    VarianceSample,
-    DeviationPopulation,
-    DeviationSample,
-    FirstValue,
-    LastValue,
-    SingleValue,
-    /// With the separator.
-    ListAgg(String),
-    Collect,
-}
-
 /// An aggregate function with settled types.
 #[derive(Debug)]
 pub(super) struct FlinkAggregate {
-    kind: Kind,
+    function: AggregateFunction,
     argument: DataType,
     result: DataType,
     signature: Signature,
 }
 
 impl FlinkAggregate {
-    pub(super) fn new(kind: Kind, argument: DataType, result: DataType) -> FlinkAggregate {
-        FlinkAggregate { kind, argument, result, signature: Signature::any(1, Volatility::Immutable) }
+    pub(super) fn new(function: AggregateFunction, argument: DataType, result: DataType) -> FlinkAggregate {
+        FlinkAggregate { function, argument, result, signature: Signature::any(1, Volatility::Immutable) }
+    }
+
+    /// Returns what is computed.
+    pub(super) fn function(&self) -> &AggregateFunction {
+        &self.function
+    }
+
+    /// Returns what the argument was cast to.
+    pub(super) fn argument(&self) -> &DataType {
+        &self.argument
+    }
+
+    /// Returns the type of the result.
+    pub(super) fn result(&self) -> &DataType {
+        &self.result
     }
 
     fn groups(&self) -> Result<Box<dyn Groups>> {
-        Ok(match &self.kind {
-            Kind::FirstValue => Box::new(Values::first(self.result.to_arrow())),
-            Kind::LastValue => Box::new(Values::last(self.result.to_arrow())),
-            Kind::SingleValue => Box::new(Values::single(self.result.to_arrow())),
-            Kind::ListAgg(separator) => Box::new(ListAgg::new(separator.clone())),
-            Kind::Collect => Box::new(Collected::new(&self.argument)?),
-            _ => moments::accumulator(&self.kind, &self.argument, &self.result),
+        Ok(match &self.function {
+            AggregateFunction::FirstValue => Box::new(Values::first(self.result.to_arrow())),
+            AggregateFunction::LastValue => Box::new(Values::last(self.result.to_arrow())),
+            AggregateFunction::SingleValue => Box::new(Values::single(self.result.to_arrow())),
+            AggregateFunction::ListAgg(separator) => Box::new(ListAgg::new(separator.clone())),
+            AggregateFunction::Collect => Box::new(Collected::new(&self.argument)?),
+            _ => moments::accumulator(&self.function, &self.argument, &self.result),
         })
     }
 
     fn state_types(&self) -> Vec<ArrowType> {
-        match &self.kind {
-            Kind::FirstValue | Kind::LastValue | Kind::ListAgg(_) | Kind::Collect => {
+        match &self.function {
+            AggregateFunction::FirstValue
+            | AggregateFunction::LastValue
+            | AggregateFunction::ListAgg(_)
+            | AggregateFunction::Collect => {
                 vec![self.result.to_arrow()]
             }
-            Kind::SingleValue => vec![self.result.to_arrow(), ArrowType::Int64],
-            kind => moments::state_types(kind, &self.argument),
+            AggregateFunction::SingleValue => vec![self.result.to_arrow(), ArrowType::Int64],
+            function => moments::state_types(function, &self.argument),
         }
     }
 }
 
 impl PartialEq for FlinkAggregate {
     fn eq(&self, other: &FlinkAggregate) -> bool {
-        (&self.kind, &self.argument, &self.result) == (&other.kind, &other.argument, &other.result)
+        (&self.function, &self.argument, &self.result) == (&other.function, &other.argument, &other.result)
     }
 }
 
@@ -82,7 +84,7 @@ impl Eq for FlinkAggregate {}
 
 impl Hash for FlinkAggregate {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.kind.hash(state);
+        self.function.hash(state);
         self.argument.hash(state);
         self.result.hash(state);
     }
@@ -94,18 +96,22 @@ impl AggregateUDFImpl for FlinkAggregate {
     }
 
     fn name(&self) -> &str {
-        match &self.kind {
-            Kind::Sum => "SUM",
-            Kind::Average => "AVG",
-            Kind::VariancePopulation => "VAR_POP",
-            Kind::VarianceSample => "VAR_SAMP",
-            Kind::DeviationPopulation => "STDDEV_POP",
-            Kind::DeviationSample => "STDDEV_SAMP",
-            Kind::FirstValue => "FIRST_VALUE",
-            Kind::LastValue => "LAST_VALUE",
-            Kind::SingleValue => "SINGLE_VALUE",
-            Kind::ListAgg(_) => "LISTAGG",
-            Kind::Collect => "COLLECT",
+        match &self.function {
+            AggregateFunction::Sum => "SUM",
+            AggregateFunction::Average => "AVG",
+            AggregateFunction::VariancePopulation => "VAR_POP",
+            AggregateFunction::VarianceSample => "VAR_SAMP",
+            AggregateFunction::DeviationPopulation => "STDDEV_POP",
+            AggregateFunction::DeviationSample => "STDDEV_SAMP",
+            AggregateFunction::FirstValue => "FIRST_VALUE",
+            AggregateFunction::LastValue => "LAST_VALUE",
+            AggregateFunction::SingleValue => "SINGLE_VALUE",
+            AggregateFunction::ListAgg(_) => "LISTAGG",
+            AggregateFunction::Collect => "COLLECT",
+            AggregateFunction::Count => "COUNT",
+            AggregateFunction::Min => "MIN",
+            AggregateFunction::Max => "MAX",
+            AggregateFunction::ArrayAgg => "ARRAY_AGG",
         }
     }
 
@@ -158,8 +164,8 @@ mod tests {
 
     use crate::schema::{TypeRoot, format_cell};
 
-    fn aggregate(kind: Kind, argument: TypeRoot, result: TypeRoot) -> FlinkAggregate {
-        FlinkAggregate::new(kind, argument.nullable(), result.nullable())
+    fn aggregate(function: AggregateFunction, argument: TypeRoot, result: TypeRoot) -> FlinkAggregate {
+        FlinkAggregate::new(function, argument.nullable(), result.nullable())
     }
 
     fn cells(data_type: &DataType, array: &ArrayRef) -> Vec<String> {
@@ -201,28 +207,29 @@ mod tests {
         let groups = [0, 0, 0, 1, 1, 1, 1];
         let of =
             |kind| run(&aggregate(kind, TypeRoot::BigInt, TypeRoot::TinyInt), Arc::clone(&values), &groups);
-        assert_eq!(of(Kind::Sum), ["-56", "7"]);
-        assert_eq!(of(Kind::Average), ["100", "2"]);
-        assert_eq!(of(Kind::VariancePopulation), ["0", "1"]);
-        assert_eq!(of(Kind::VarianceSample), ["0", "2"]);
-        assert_eq!(of(Kind::DeviationSample), ["0", "1"]);
+        assert_eq!(of(AggregateFunction::Sum), ["-56", "7"]);
+        assert_eq!(of(AggregateFunction::Average), ["100", "2"]);
+        assert_eq!(of(AggregateFunction::VariancePopulation), ["0", "1"]);
+        assert_eq!(of(AggregateFunction::VarianceSample), ["0", "2"]);
+        assert_eq!(of(AggregateFunction::DeviationSample), ["0", "1"]);
     }
 
     #[test]
     fn doubles_and_decimals_have_their_own_arithmetic() {
         let doubles: ArrayRef = Arc::new(Float64Array::from(vec![1.0, 2.0, 3.0, 4.0, 5.0]));
         let groups = [0, 0, 0, 0, 1];
-        let deviation = aggregate(Kind::DeviationSample, TypeRoot::Double, TypeRoot::Double);
+        let deviation = aggregate(AggregateFunction::DeviationSample, TypeRoot::Double, TypeRoot::Double);
         assert_eq!(run(&deviation, doubles, &groups), ["1.2909944487358056", "<NULL>"]);
         let decimals =
             arrow::array::Decimal128Array::from(vec![110, 225]).with_precision_and_scale(38, 2).unwrap();
-        let average = aggregate(Kind::Average, TypeRoot::Decimal(38, 2), TypeRoot::Decimal(38, 6));
+        let average =
+            aggregate(AggregateFunction::Average, TypeRoot::Decimal(38, 2), TypeRoot::Decimal(38, 6));
         assert_eq!(run(&average, Arc::new(decimals), &[0, 0]), ["1.675000", "<NULL>"]);
         let large =
             arrow::array::Decimal128Array::from(vec![super::super::super::decimal::POWERS_OF_TEN[38] - 1, 1])
                 .with_precision_and_scale(38, 0)
                 .unwrap();
-        let sum = aggregate(Kind::Sum, TypeRoot::Decimal(38, 0), TypeRoot::Decimal(38, 0));
+        let sum = aggregate(AggregateFunction::Sum, TypeRoot::Decimal(38, 0), TypeRoot::Decimal(38, 0));
         assert_eq!(run(&sum, Arc::new(large), &[0, 0]), ["<NULL>", "<NULL>"]);
     }
 
@@ -231,16 +238,16 @@ mod tests {
         let texts: ArrayRef = Arc::new(StringArray::from(vec![None, Some("a"), Some("b"), Some("a"), None]));
         let groups = [0, 0, 0, 0, 1];
         let of = |kind, result| run(&aggregate(kind, TypeRoot::STRING, result), Arc::clone(&texts), &groups);
-        assert_eq!(of(Kind::FirstValue, TypeRoot::STRING), ["a", "<NULL>"]);
-        assert_eq!(of(Kind::LastValue, TypeRoot::STRING), ["a", "<NULL>"]);
-        assert_eq!(of(Kind::ListAgg("-".to_owned()), TypeRoot::STRING), ["a-b-a", "<NULL>"]);
+        assert_eq!(of(AggregateFunction::FirstValue, TypeRoot::STRING), ["a", "<NULL>"]);
+        assert_eq!(of(AggregateFunction::LastValue, TypeRoot::STRING), ["a", "<NULL>"]);
+        assert_eq!(of(AggregateFunction::ListAgg("-".to_owned()), TypeRoot::STRING), ["a-b-a", "<NULL>"]);
         let multiset = TypeRoot::Multiset(Box::new(TypeRoot::STRING.nullable()));
-        assert_eq!(of(Kind::Collect, multiset), ["{a=2, b=1}", "{}"]);
+        assert_eq!(of(AggregateFunction::Collect, multiset), ["{a=2, b=1}", "{}"]);
     }
 
     #[test]
     fn a_second_row_of_a_scalar_subquery_is_refused() {
-        let single = aggregate(Kind::SingleValue, TypeRoot::Int, TypeRoot::Int);
+        let single = aggregate(AggregateFunction::SingleValue, TypeRoot::Int, TypeRoot::Int);
         let mut one = OneGroup::new(single.groups().unwrap());
         one.update_batch(&[Arc::new(Int32Array::from(vec![7]))]).unwrap();
         assert_eq!(one.evaluate().unwrap(), datafusion::common::ScalarValue::Int32(Some(7)));
@@ -249,7 +256,7 @@ mod tests {
 
     #[test]
     fn distinct_passes_each_value_once_also_after_a_merge() {
-        let sum = aggregate(Kind::Sum, TypeRoot::BigInt, TypeRoot::BigInt);
+        let sum = aggregate(AggregateFunction::Sum, TypeRoot::BigInt, TypeRoot::BigInt);
         let accumulator = || {
             let inner = Box::new(OneGroup::new(sum.groups().unwrap()));
             Distinct::new(ArrowType::Int64, inner).unwrap()

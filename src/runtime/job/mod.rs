@@ -2,4 +2,4 @@
 
 mod settings;
 
-pub use settings::JobStatus;
+pub(crate) use settings::{CheckpointSettings, RestartStrategy, RestoreSettings};

@@ -5,6 +5,8 @@
 //! either point. What an operator keeps for longer is in tables of state (`runtime::state`), whose changes a checkpoint takes.
 
 mod calc;
+#[cfg(test)]
+mod testing;
 
 pub(crate) use calc::Calc;
 
