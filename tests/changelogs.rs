@@ -29,7 +29,8 @@ fn folder() -> PathBuf {
 async fn session() -> Session {
     let defaults: BTreeMap<String, String> =
         BTreeMap::from([("table.local-time-zone".to_owned(), "UTC".to_owned())]);
-    let settings = SessionSettings { defaults, output: Arc::new(NoOutput), session_id: "changelogs".to_owned() };
+    let settings =
+        SessionSettings { defaults, output: Arc::new(NoOutput), session_id: "changelogs".to_owned() };
     let mut session = Session::new(settings).unwrap();
     let setup = fs::read_to_string(folder().join("setup.sql")).unwrap();
     let data = format!("'path'='{}/data/", folder().display());
@@ -124,7 +125,9 @@ async fn check(file: &str) -> (usize, Vec<String>) {
                     wrong.push(format!("{sql}\n  is not refused by name: {error}"));
                 }
             }
-            (Ok(_), None) if needs_event_time => wrong.push(format!("{sql}\n  is answered without event time")),
+            (Ok(_), None) if needs_event_time => {
+                wrong.push(format!("{sql}\n  is answered without event time"))
+            }
             (Err(error), None) => wrong.push(format!("{sql}\n  {error}")),
             (Ok(_), Some(error)) => wrong.push(format!("{sql}\n  Flink refuses: {error}")),
             (Err(_), Some(_)) => {}

@@ -4,6 +4,7 @@
 mod architecture;
 mod bad_input;
 mod changelogs;
+mod contract;
 mod examples;
 mod expressions;
 mod flink_golden;
