@@ -5,6 +5,7 @@ mod architecture;
 mod bad_input;
 mod changelogs;
 mod contract;
+mod crash;
 mod examples;
 mod expressions;
 mod flink_golden;
