@@ -31,6 +31,12 @@ impl ChangelogMode {
         self.0 & !other.0 == 0
     }
 
+    /// Returns the set without a kind.
+    #[must_use]
+    pub fn without(self, kind: RowKind) -> ChangelogMode {
+        ChangelogMode(self.0 & !(1 << kind as u8))
+    }
+
     /// Returns the kinds of both.
     #[must_use]
     pub fn union(self, other: ChangelogMode) -> ChangelogMode {
@@ -63,5 +69,6 @@ mod tests {
         assert_eq!(ChangelogMode::UPSERT.to_string(), "[I,UA,D]");
         assert!(ChangelogMode::INSERT_ONLY.is_subset_of(ChangelogMode::UPSERT));
         assert!(!ChangelogMode::ALL.is_subset_of(ChangelogMode::UPSERT));
+        assert_eq!(ChangelogMode::ALL.without(RowKind::UpdateBefore), ChangelogMode::UPSERT);
     }
 }

@@ -29,6 +29,9 @@ pub trait OutputPort: Send + Sync + fmt::Debug {
 /// What a writer knows of the job it belongs to.
 #[derive(Debug, Clone)]
 pub struct WriterContext {
+    /// Which sink of which job this is: equal after a restart of the job, and different from every other sink. What a crash
+    /// leaves behind is known by it.
+    pub sink_id: Arc<str>,
     /// Number of this writer, from 0.
     pub writer: usize,
     /// How many writers the sink has.
@@ -54,6 +57,11 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
 
     /// Returns whether INSERT OVERWRITE can replace what is there.
     fn supports_overwrite(&self) -> bool {
+        false
+    }
+
+    /// Returns whether one writer takes all rows, so that they keep their order.
+    fn has_single_writer(&self) -> bool {
         false
     }
 
@@ -86,6 +94,13 @@ pub trait SinkWriter: Send {
 pub trait Committer: Send {
     /// Commits what belongs to a checkpoint. Idempotent: repeated after a crash, with the same arguments.
     async fn commit(&mut self, checkpoint: CheckpointId, committables: &[Committable]) -> Result<()>;
+
+    /// Removes what the writers of the sink with this id have left behind, save what a checkpoint has still to commit. A job
+    /// that goes on from a checkpoint calls it before it opens writers, with the id that the sink had then, and only if it knows
+    /// that no other process runs that job.
+    async fn discard_unfinished(&mut self, _sink_id: &str, _kept: &[Committable]) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The committer of sinks whose rows are visible as soon as they are written.

@@ -11,7 +11,7 @@ use bytes::Bytes;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::Result;
-use crate::schema::DataType;
+pub use crate::format::MetadataColumn;
 
 /// Whether a source ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,15 +20,6 @@ pub enum Boundedness {
     Bounded,
     /// It goes on for ever.
     Unbounded,
-}
-
-/// A metadata column that a source offers.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MetadataColumn {
-    /// The key that `METADATA FROM` names.
-    pub key: &'static str,
-    /// The type of its values.
-    pub data_type: DataType,
 }
 
 /// Which columns a decoder must produce, and in which order.

@@ -58,7 +58,8 @@ impl OutputPort for Printed {
 }
 
 pub(crate) fn writer_context(overwrite: bool) -> WriterContext {
-    WriterContext { writer: 0, writer_count: 1, output: Arc::new(Printed::default()), overwrite }
+    let output = Arc::new(Printed::default());
+    WriterContext { sink_id: Arc::from("job-1"), writer: 0, writer_count: 1, output, overwrite }
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {

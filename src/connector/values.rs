@@ -29,6 +29,10 @@ const BOUNDED: ConfigOption<bool> = ConfigOption::with_default(
     "true",
     "Whether the table ends after its last row, or stays open.",
 );
+const ROWS_PER_FRAME: ConfigOption<u32> = ConfigOption::optional(
+    "rows-per-frame",
+    "How many rows are read at once, so that checkpoints can come between them; by default all.",
+);
 const LOOKUP: ConfigOption<bool> =
     ConfigOption::with_default("lookup", "false", "Whether the table can be looked up in by key.");
 
@@ -76,7 +80,7 @@ impl TableFactory for Values {
     }
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
-        &[&ROWS, &CHANGELOG_MODE, &BOUNDED, &LOOKUP]
+        &[&ROWS, &CHANGELOG_MODE, &BOUNDED, &ROWS_PER_FRAME, &LOOKUP]
     }
 
     fn create_source(&self, ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSource>> {
@@ -84,11 +88,19 @@ impl TableFactory for Values {
         let rows = ctx.options.get(&ROWS)?;
         let mode = ctx.options.get_optional(&CHANGELOG_MODE)?.map(|mode| mode.0);
         let is_bounded = ctx.options.get(&BOUNDED)?;
+        let frame_rows = ctx.options.get_optional(&ROWS_PER_FRAME)?.map_or(usize::MAX, |rows| rows as usize);
+        if frame_rows == 0 {
+            return Err(Error::validation(format!(
+                "option '{}' must be greater than 0",
+                ROWS_PER_FRAME.key()
+            )));
+        }
         ctx.accept(&[&LOOKUP])?;
         ctx.options.reject_unknown()?;
         let columns: Vec<Column> = ctx.schema.physical_columns().cloned().collect();
         let batch = read_rows(&rows, &columns, mode, time_zone(ctx.config)?)?;
-        Ok(Arc::new(ValuesSource { batch, mode: mode.unwrap_or(ChangelogMode::INSERT_ONLY), is_bounded }))
+        let mode = mode.unwrap_or(ChangelogMode::INSERT_ONLY);
+        Ok(Arc::new(ValuesSource { batch, mode, is_bounded, frame_rows }))
     }
 }
 
@@ -144,7 +156,7 @@ fn read_rows(
     let format = format.decoding(&FormatContext { columns, options: &options, prefix: "json.", zone })?;
     let all: Vec<usize> = (0..columns.len()).collect();
     let origin = FrameOrigin { name: ROWS.key(), offset: 0, lines_before: &|| Some(0) };
-    let batch = format.decoder(&all).decode(&lines, origin)?;
+    let batch = format.decoder(&all, &[]).decode(&lines, origin)?;
     Ok(ChangelogBatch::with_kinds(batch.rows().clone(), kinds))
 }
 
@@ -158,6 +170,7 @@ struct ValuesSource {
     batch: ChangelogBatch,
     mode: ChangelogMode,
     is_bounded: bool,
+    frame_rows: usize,
 }
 
 impl DynamicTableSource for ValuesSource {
@@ -181,7 +194,12 @@ impl DynamicTableSource for ValuesSource {
                     .caused_by(error)
             })?,
         };
-        Ok(Box::new(ValuesReader { batch: self.batch.clone(), next, is_bounded: self.is_bounded }))
+        Ok(Box::new(ValuesReader {
+            batch: self.batch.clone(),
+            next,
+            is_bounded: self.is_bounded,
+            frame_rows: self.frame_rows,
+        }))
     }
 
     fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {
@@ -200,6 +218,7 @@ struct ValuesReader {
     /// The number of the next row.
     next: usize,
     is_bounded: bool,
+    frame_rows: usize,
 }
 
 #[async_trait]
@@ -207,8 +226,8 @@ impl SourceReader for ValuesReader {
     async fn next(&mut self) -> Result<SourceEvent> {
         let count = self.batch.row_count();
         if self.next < count {
-            let rows = self.batch.slice(self.next, count - self.next);
-            self.next = count;
+            let rows = self.batch.slice(self.next, self.frame_rows.min(count - self.next));
+            self.next += rows.row_count();
             return Ok(SourceEvent::Frame(Frame::Rows(rows)));
         }
         if !self.is_bounded {
@@ -279,6 +298,33 @@ mod tests {
         assert_eq!(kinds, ["+I", "-U", "+U", "-D"]);
         assert_eq!(source_.changelog_mode(), ChangelogMode::ALL);
         assert!(source(&[rows, ("changelog-mode", "I,UA,D")]).unwrap_err().message().contains("-U"));
+    }
+
+    #[test]
+    fn an_upsert_changelog_has_updates_without_what_was_before() {
+        let rows = ("rows", "[[\"+I\",1,\"a\"],[\"+U\",1,\"b\"],[\"-D\",1,null]]");
+        let source_ = source(&[rows, ("changelog-mode", "I,UA,D")]).unwrap();
+        assert_eq!(source_.changelog_mode(), ChangelogMode::UPSERT);
+        assert_eq!(first(&*source_, &[0]).kind_bytes(), Some(&[0_u8, 2, 3][..]));
+    }
+
+    #[test]
+    fn frames_have_the_size_of_their_option_and_positions_go_on_behind_them() {
+        let rows = ("rows", "[[1,\"a\"],[2,\"b\"],[3,\"c\"],[4,\"d\"],[5,\"e\"]]");
+        let source_ = source(&[rows, ("rows-per-frame", "2")]).unwrap();
+        let mut sizes = Vec::new();
+        let mut position = None;
+        block_on(async {
+            loop {
+                let mut reader = source_.open(position.as_ref()).unwrap();
+                let SourceEvent::Frame(Frame::Rows(rows)) = reader.next().await.unwrap() else { break };
+                sizes.push((cells(&rows)[0].clone(), rows.row_count()));
+                position = Some(reader.position());
+            }
+        });
+        assert_eq!(sizes, [("1|a".to_owned(), 2), ("3|c".to_owned(), 2), ("5|e".to_owned(), 1)]);
+        let error = source(&[rows, ("rows-per-frame", "0")]).unwrap_err();
+        assert!(error.message().contains("greater than 0"));
     }
 
     #[test]

@@ -41,6 +41,7 @@ classes! {
     UNSUPPORTED_TEMPORAL = "java.time.temporal.UnsupportedTemporalTypeException";
     ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException";
     NUMBER_FORMAT = "java.lang.NumberFormatException";
+    ILLEGAL_STATE = "java.lang.IllegalStateException";
     ARITHMETIC = "java.lang.ArithmeticException";
     DATE_TIME = "java.time.DateTimeException";
     DATE_TIME_PARSE = "java.time.format.DateTimeParseException";

@@ -51,7 +51,7 @@ fn shared(error: &DataFusionError) -> Error {
 
 impl Error {
     /// Copies all but the cause, which only the original can own.
-    fn duplicate(&self) -> Error {
+    pub(crate) fn duplicate(&self) -> Error {
         let mut copy = Error::new(self.kind(), self.message()).class(self.flink_class());
         copy.0.span = self.span();
         copy.0.hint = self.hint_text().map(str::to_owned);

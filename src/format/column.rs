@@ -66,6 +66,7 @@ pub(crate) enum Values {
 }
 
 impl Validity {
+    #[inline]
     fn push_valid(&mut self) {
         self.len += 1;
         if let Some(bits) = &mut self.bits {
@@ -167,6 +168,7 @@ impl ColumnBuilder {
     }
 
     /// Appends a text or bytes.
+    #[inline]
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {
         if let Values::Bytes(ends, data) = &mut self.values {
             data.extend_from_slice(bytes);
@@ -264,7 +266,7 @@ impl ColumnBuilder {
             }
             Values::Bytes(ends, data) => {
                 let offsets = take_offsets(ends)?;
-                let data = std::mem::take(data);
+                let data = take_vec(data);
                 if root.is_character() {
                     strings(offsets, data, nulls)
                 } else {
@@ -320,7 +322,13 @@ fn finish_row(
 
 /// Takes the values out as an Arrow buffer.
 fn take<T: arrow::datatypes::ArrowNativeType>(values: &mut Vec<T>) -> ScalarBuffer<T> {
-    ScalarBuffer::from(std::mem::take(values))
+    ScalarBuffer::from(take_vec(values))
+}
+
+/// Takes the values out and makes room for as many: the next frame most likely has about the same number.
+fn take_vec<T>(values: &mut Vec<T>) -> Vec<T> {
+    let room = Vec::with_capacity(values.len());
+    std::mem::replace(values, room)
 }
 
 /// Builds a timestamp array with the zone of its type.
@@ -333,7 +341,7 @@ where
 
 /// Turns ends into Arrow's offsets, which start with a zero.
 fn take_offsets(ends: &mut Vec<i32>) -> Result<OffsetBuffer<i32>> {
-    let mut offsets = std::mem::take(ends);
+    let mut offsets = take_vec(ends);
     if offsets.iter().any(|end| *end < 0) {
         return Err(Error::data("the values of one column in one frame exceed 2 GB"));
     }

@@ -2,6 +2,7 @@
 
 mod column;
 mod csv;
+mod debezium_json;
 mod json;
 mod raw;
 mod scan;
@@ -23,10 +24,11 @@ use arrow::array::RecordBatch;
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::{Error, Result};
 use crate::options::{ConfigOption, OptionDef, OptionValue, TableOptions, nearest};
-use crate::schema::Column;
+use crate::schema::{Column, DataType};
 
 /// Every format, in the order of the reference.
-pub static FORMAT_FACTORIES: &[&dyn FormatFactory] = &[&json::Json, &csv::Csv, &raw::Raw];
+pub static FORMAT_FACTORIES: &[&dyn FormatFactory] =
+    &[&json::Json, &csv::Csv, &raw::Raw, &debezium_json::DebeziumJson];
 
 /// Returns the format that an identifier names; `interface` is what Flink's message says it should implement.
 ///
@@ -109,6 +111,15 @@ pub trait FormatFactory: Sync {
     fn encoding(&self, ctx: &FormatContext<'_>) -> Result<Box<dyn EncodingFormat>>;
 }
 
+/// A column that shows something about a record instead of a value in it; formats and connectors offer them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MetadataColumn {
+    /// The key that `METADATA FROM` names.
+    pub key: &'static str,
+    /// The type of its values.
+    pub data_type: DataType,
+}
+
 /// How a stream of bytes is cut into frames.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Framing {
@@ -128,8 +139,13 @@ pub trait DecodingFormat: Send + Sync + fmt::Debug {
     /// Returns how a file is cut.
     fn framing(&self) -> Framing;
 
-    /// Makes a decoder of the columns at the given positions, in that order.
-    fn decoder(&self, projection: &[usize]) -> Box<dyn RecordDecoder>;
+    /// Returns what can be read of a record beside its columns.
+    fn metadata_columns(&self) -> Vec<MetadataColumn> {
+        Vec::new()
+    }
+
+    /// Makes a decoder of the columns at the given positions, in that order, with metadata columns of the given keys behind them.
+    fn decoder(&self, projection: &[usize], metadata: &[&str]) -> Box<dyn RecordDecoder>;
 }
 
 /// Where a frame's bytes come from, so that an error can name file, line and field.
@@ -193,9 +209,17 @@ pub trait EncodingFormat: Send + Sync + fmt::Debug {
 
 /// Encodes rows.
 pub trait RecordEncoder: Send {
-    /// Appends the records to `out`, each with its separator.
+    /// Appends the records to `out`, each with its separator. The rows have no other kinds than the format's changelog mode.
     ///
     /// # Errors
     /// A value cannot be written.
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Result<()>;
+    fn encode(&mut self, rows: &ChangelogBatch, out: &mut Vec<u8>) -> Result<()>;
+}
+
+/// Returns the rows of a batch for a format whose records cannot say that a row changes another.
+fn inserts_only(batch: &ChangelogBatch) -> Result<&RecordBatch> {
+    match batch.kind_bytes() {
+        None => Ok(batch.rows()),
+        Some(_) => Err(Error::internal("a format of inserted rows was given rows that change others")),
+    }
 }

@@ -10,7 +10,7 @@ use super::scan::Dialect;
 use super::text::{ScalarWriter, TextStyle, TimestampStandard};
 use super::{
     DecodingFormat, EncodingFormat, FormatContext, FormatFactory, FrameOrigin, Framing, RecordDecoder,
-    RecordEncoder,
+    RecordEncoder, inserts_only,
 };
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
@@ -150,7 +150,7 @@ impl DecodingFormat for RawFormat {
         Framing::Lines(Dialect::LINES)
     }
 
-    fn decoder(&self, projection: &[usize]) -> Box<dyn RecordDecoder> {
+    fn decoder(&self, projection: &[usize], _metadata: &[&str]) -> Box<dyn RecordDecoder> {
         let fields: Vec<_> =
             projection.iter().map(|_| self.column.data_type.to_field(&self.column.name)).collect();
         Box::new(RawDecoder {
@@ -257,7 +257,8 @@ struct RawEncoder {
 }
 
 impl RecordEncoder for RawEncoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&mut self, rows: &ChangelogBatch, out: &mut Vec<u8>) -> Result<()> {
+        let rows = inserts_only(rows)?;
         let array = rows.column(0);
         let values = ScalarWriter::require(&self.format.column.data_type, array)?;
         let is_big = self.format.endianness == Endianness::Big;
@@ -323,11 +324,7 @@ mod tests {
             let batch = testing::decode(&*format, &[0], &bytes).unwrap();
             assert_eq!(cells(&batch), ["258"]);
             let mut out = Vec::new();
-            testing::encoding(&Raw, &columns, &entries)
-                .unwrap()
-                .encoder()
-                .encode(batch.rows(), &mut out)
-                .unwrap();
+            testing::encoding(&Raw, &columns, &entries).unwrap().encoder().encode(&batch, &mut out).unwrap();
             assert_eq!(out, [&bytes[..], b"\n"].concat());
             let error = testing::decode(&*format, &[0], b"abc").unwrap_err();
             assert_eq!(error.hint_text(), Some("data.csv, line 11, field 'v'"));

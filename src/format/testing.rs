@@ -59,12 +59,12 @@ pub(crate) fn decode(
     data: &[u8],
 ) -> Result<ChangelogBatch> {
     let origin = FrameOrigin { name: "data.csv", offset: 100, lines_before: &|| Some(10) };
-    format.decoder(projection).decode(data, origin)
+    format.decoder(projection, &[]).decode(data, origin)
 }
 
 pub(crate) fn encode(format: &dyn EncodingFormat, rows: &RecordBatch) -> Result<String> {
     let mut out = Vec::new();
-    format.encoder().encode(rows, &mut out)?;
+    format.encoder().encode(&ChangelogBatch::inserts(rows.clone()), &mut out)?;
     Ok(String::from_utf8(out).unwrap())
 }
 

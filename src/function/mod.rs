@@ -17,10 +17,15 @@ mod goldens;
 mod missing;
 mod operand;
 mod operator;
+mod ranking;
 mod scalar;
 mod typing;
+mod unnest;
 
-pub(crate) use aggregate::{AggregateDescription, AggregateFunction, describe_aggregate};
+pub(crate) use aggregate::{
+    AggregateDescription, AggregateFunction, DecimalSum, FloatSum, IntegerSum, Moments, RunningSum,
+    describe_aggregate,
+};
 pub use aggregate::{BoundAggregate, aggregate, aggregate_names, aggregate_signatures, is_aggregate};
 pub use call::call;
 pub use cast::{cast, cast_expr, cast_supported};
@@ -31,10 +36,13 @@ pub use operator::{
     ComparisonOp, arithmetic, arithmetic_error, comparison, comparison_type, interval_between, like, negate,
     not_null,
 };
+pub(crate) use ranking::RankingFunction;
 pub use typing::{
     ArithmeticOp, DAY_TIME, YEAR_MONTH, calcite_name, common_type, is_implicit_cast, no_match_error,
     numeric_result, signature_error, type_list_error,
 };
+
+pub(crate) use unnest::{Unnested, unnest};
 
 use std::sync::Arc;
 

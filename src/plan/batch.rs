@@ -14,6 +14,7 @@ use datafusion::prelude::SessionConfig;
 use futures::StreamExt;
 use futures::stream::BoxStream;
 
+use super::extension::UnnestPlanner;
 use super::optimise::optimise_batch;
 use super::provider::SourceTable;
 use crate::connector::Boundedness;
@@ -58,7 +59,9 @@ impl BatchQuery {
         // The check wants equal nullability, but DataFusion's own IS TRUE is nullable in one kind of plan and not in the other.
         config.options_mut().execution.skip_physical_aggregate_schema_check = true;
         let state = SessionStateBuilder::new().with_config(config).build();
-        let physical = DefaultPhysicalPlanner::default().create_physical_plan(&plan, &state).await?;
+        let physical = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(UnnestPlanner)])
+            .create_physical_plan(&plan, &state)
+            .await?;
         Ok(BatchQuery { physical, task: state.task_ctx() })
     }
 
@@ -98,6 +101,7 @@ fn reorders(plan: &LogicalPlan) -> Result<bool> {
                 | LogicalPlan::Join(_)
                 | LogicalPlan::Sort(_)
                 | LogicalPlan::Distinct(_)
+                | LogicalPlan::Window(_)
         ))
     })?)
 }

@@ -319,6 +319,16 @@ impl JobGraph {
         self.nodes.push(node);
         self.nodes.len() - 1
     }
+
+    /// Returns the nodes that nobody reads: sinks, and what is shown.
+    pub(crate) fn roots(&self) -> Vec<NodeId> {
+        (0..self.nodes.len()).filter(|id| self.readers(*id) == 0).collect()
+    }
+
+    /// Returns how many inputs a node feeds.
+    pub(crate) fn readers(&self, id: NodeId) -> usize {
+        self.nodes.iter().flat_map(|node| &node.inputs).filter(|edge| edge.node == id).count()
+    }
 }
 
 impl GraphNode {

@@ -25,6 +25,18 @@ pub(crate) struct BoundInsert {
     pub(crate) plan: LogicalPlan,
     /// Whether the rows replace what is there.
     pub(crate) overwrite: bool,
+    /// Where the statement names the table.
+    pub(crate) place: Span,
+}
+
+impl BoundInsert {
+    /// Returns the table's key, as positions among the columns that are written; none if it has no key, or one that is not written.
+    pub(crate) fn key_positions(&self) -> Vec<usize> {
+        let schema = &self.table.table.schema;
+        let position = |name: &String| schema.sink_columns().position(|column| column.name == *name);
+        let key = schema.primary_key.as_ref();
+        key.and_then(|key| key.columns.iter().map(position).collect()).unwrap_or_default()
+    }
 }
 
 /// Makes the sink of a table.
@@ -91,7 +103,7 @@ pub(super) fn bind_insert(
     if enforcer == NotNullEnforcer::Drop {
         plan = drop_nulls(plan, &targets)?;
     }
-    Ok(BoundInsert { table, sink, plan, overwrite: insert.overwrite })
+    Ok(BoundInsert { table, sink, plan, overwrite: insert.overwrite, place })
 }
 
 /// Where a sink column's values come from.

@@ -15,12 +15,13 @@ use datafusion::logical_expr::{
 use crate::error::{Error, Result};
 use crate::function;
 
-/// Replaces IN and EXISTS by counts wherever a join of DataFusion's would answer otherwise than SQL.
+/// Replaces IN and EXISTS by counts wherever a join of DataFusion's would answer otherwise than SQL; with `without_marks` also
+/// where it would be a mark join.
 ///
 /// # Errors
 /// The left side of an IN is itself a query.
-pub(super) fn count_members(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let mut counter = Counter::default();
+pub(super) fn count_members(plan: LogicalPlan, without_marks: bool) -> Result<LogicalPlan> {
+    let mut counter = Counter { made: 0, without_marks };
     let counted = plan.transform_up_with_subqueries(|node| {
         let expressions = node.expressions();
         let node = if expressions.iter().any(|expr| holds(expr, is_predicate)) {
@@ -82,9 +83,10 @@ fn is_join(condition: &Expr) -> bool {
 }
 
 /// Makes counts; each has a name of its own, so that no join of several is ambiguous.
-#[derive(Default)]
 struct Counter {
     made: usize,
+    /// Whether no mark join may be left: the changelog engine has none.
+    without_marks: bool,
 }
 
 impl Counter {
@@ -103,7 +105,9 @@ impl Counter {
         };
         let parts = split_conjunction_owned(filter.predicate)
             .into_iter()
-            .map(|part| if is_join(&part) { Ok(part) } else { self.count(part, &schema, true) })
+            .map(
+                |part| if is_join(&part) { Ok(part) } else { self.count(part, &schema, !self.without_marks) },
+            )
             .collect::<Result<Vec<_>, _>>()?;
         let condition = conjunction(parts).unwrap_or_else(|| lit(true));
         Ok(Transformed::yes(LogicalPlan::Filter(Filter::try_new(condition, filter.input)?)))
@@ -151,14 +155,15 @@ impl Counter {
         }
     }
 
-    /// Replaces IN and EXISTS in an expression over `schema`. In a filter those that are never unknown stay: a mark answers them.
-    fn count(&mut self, expr: Expr, schema: &DFSchema, in_filter: bool) -> Result<Expr, DataFusionError> {
+    /// Replaces IN and EXISTS in an expression over `schema`. With `with_marks` those that are never unknown stay: a mark answers
+    /// them.
+    fn count(&mut self, expr: Expr, schema: &DFSchema, with_marks: bool) -> Result<Expr, DataFusionError> {
         let counted = expr.transform_up(|expr| match expr {
-            Expr::Exists(exists) if !in_filter => Ok(Transformed::yes(self.exists_value(exists)?)),
+            Expr::Exists(exists) if !with_marks => Ok(Transformed::yes(self.exists_value(exists)?)),
             Expr::InSubquery(member) => {
                 let nullable = member.expr.nullable(schema)?
                     || member.subquery.subquery.schema().fields().iter().any(|field| field.is_nullable());
-                if in_filter && !nullable {
+                if with_marks && !nullable {
                     return Ok(Transformed::no(Expr::InSubquery(member)));
                 }
                 Ok(Transformed::yes(self.member_value(member, schema, nullable)?))
@@ -170,8 +175,8 @@ impl Counter {
 
     /// Makes `COUNT(*) > 0` of EXISTS.
     fn exists_value(&mut self, exists: Exists) -> Result<Expr, DataFusionError> {
-        let operator = if exists.negated { Operator::Eq } else { Operator::Gt };
-        Ok(binary_expr(self.row_count(exists.subquery.subquery)?, operator, lit(0_i64)))
+        let count = self.row_count(exists.subquery.subquery)?;
+        Ok(if exists.negated { has_no_rows(count) } else { has_rows(count) })
     }
 
     /// Makes a CASE of IN: true if an equal row is there; false if there is no row at all; unknown if the value or a row is NULL.
@@ -184,14 +189,13 @@ impl Counter {
         let InSubquery { expr: value, subquery: Subquery { subquery: rows, .. }, negated } = member;
         let row = Expr::Column(rows.schema().columns()[0].clone());
         let equal = binary_expr(row.clone(), Operator::Eq, as_outer(value.as_ref().clone(), schema)?);
-        let some = |count: Expr| binary_expr(count, Operator::Gt, lit(0_i64));
         let truth = |truth: Option<bool>| Box::new(Expr::Literal(ScalarValue::Boolean(truth), None));
-        let matches = some(self.row_count(filtered(&rows, equal)?)?);
+        let matches = has_rows(self.row_count(filtered(&rows, equal)?)?);
         let mut cases = vec![(Box::new(matches), truth(Some(true)))];
         if nullable {
-            let is_empty = binary_expr(self.row_count(Arc::clone(&rows))?, Operator::Eq, lit(0_i64));
+            let is_empty = has_no_rows(self.row_count(Arc::clone(&rows))?);
             cases.push((Box::new(is_empty), truth(Some(false))));
-            let null_row = some(self.row_count(filtered(&rows, row.is_null())?)?);
+            let null_row = has_rows(self.row_count(filtered(&rows, row.is_null())?)?);
             cases.push((Box::new(value.is_null().or(null_row)), truth(None)));
         }
         let case = Expr::Case(Case::new(None, cases, Some(truth(Some(false)))));
@@ -214,6 +218,17 @@ impl Counter {
             spans: Spans::new(),
         }))
     }
+}
+
+/// Returns whether a count is above 0. In a stream the count of nothing yet is NULL, because an aggregation has no row before its
+/// input has one.
+fn has_rows(count: Expr) -> Expr {
+    Expr::IsTrue(Box::new(binary_expr(count, Operator::Gt, lit(0_i64))))
+}
+
+/// Returns whether a count is 0, or NULL.
+fn has_no_rows(count: Expr) -> Expr {
+    Expr::IsNotTrue(Box::new(binary_expr(count, Operator::Gt, lit(0_i64))))
 }
 
 /// Adds columns to a plan, each in a projection of its own.

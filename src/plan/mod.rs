@@ -1,44 +1,44 @@
 //! Statement to plan. Names are resolved against the catalogs and everything gets its Flink type; no data is read.
 //!
 //! A query goes through `bind` (typed logical plan) and then either through `batch` (DataFusion's physical plan) or through
-//! `lower` (a stream graph that the runtime executes).
+//! `stream` (a job graph that the runtime executes).
 
 mod batch;
 mod bind;
 mod expand;
 mod explain;
+mod extension;
 mod graph;
 mod insert;
-mod lower;
 mod membership;
 mod optimise;
 mod provider;
+mod stream;
 mod tables;
 
 pub(crate) use graph::{
-    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, GraphNode, GroupAggregateSpec,
-    InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec,
-    SinkSpec, SortKey, TopNSpec, TopNStrategy,
+    AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
+    GroupAggregateSpec, InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId,
+    OperatorSpec, SinkSpec, SortKey, TopNSpec, TopNStrategy,
 };
 pub(crate) use insert::BoundInsert;
-pub(crate) use lower::StreamNode;
+pub(crate) use provider::SourceTable;
 pub(crate) use tables::BoundTable;
 
 use std::sync::Arc;
 
 use chrono::Utc;
 use datafusion::logical_expr::LogicalPlan;
-use futures::StreamExt;
-use futures::stream::BoxStream;
 
+use batch::BatchQuery;
 use bind::{Binder, BoundQuery, OutputColumn, Scope, ScopeColumn};
-use explain::{ExplainedPlan, Section};
+use explain::ExplainedPlan;
+use stream::QueryConsumer;
 use tables::TableSet;
 
 use crate::catalog::{CatalogManager, CatalogObject};
-use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::DynamicTableSink;
-use crate::error::{Error, ErrorKind, FlinkClass, Result};
+use crate::error::{Error, FlinkClass, Result};
 use crate::function::EvalContext;
 use crate::options::{RUNTIME_MODE, RuntimeMode, SessionConfig, time_zone};
 use crate::schema::{Column, DataType};
@@ -131,6 +131,7 @@ pub(crate) struct Planner<'a> {
 /// A query, bound.
 pub(crate) struct PlannedQuery {
     query: BoundQuery,
+    config: Arc<SessionConfig>,
     is_streaming: bool,
 }
 
@@ -146,7 +147,11 @@ impl<'a> Planner<'a> {
     pub(crate) async fn query(&self, query: &sql::Query) -> Result<PlannedQuery> {
         let tables = TableSet::load(&[&query.body], self.catalogs, &self.config).await?;
         let mut binder = self.binder(&tables, &query.positions);
-        Ok(PlannedQuery { query: binder.bind_query(&query.body)?, is_streaming: self.is_streaming })
+        Ok(PlannedQuery {
+            query: binder.bind_query(&query.body)?,
+            config: Arc::clone(&self.config),
+            is_streaming: self.is_streaming,
+        })
     }
 
     /// Plans an INSERT.
@@ -206,6 +211,35 @@ impl<'a> Planner<'a> {
         BoundTable::new(identifier, table, Arc::clone(&self.config))
     }
 
+    /// Plans the streaming job that several INSERTs are: one graph, in which sources are shared.
+    ///
+    /// # Errors
+    /// A query holds what is not built yet, or a sink does not take what its query makes.
+    pub(crate) fn job_graph(&self, inserts: &[PlannedInsert]) -> Result<JobGraph> {
+        let inserts: Vec<&BoundInsert> = inserts.iter().map(|planned| &planned.insert).collect();
+        stream::insert_graph(&inserts, &self.config)
+    }
+
+    /// Explains INSERTs that run as one job.
+    pub(crate) fn explain(
+        &self,
+        inserts: &[PlannedInsert],
+        details: &[sql::ExplainDetail],
+    ) -> Result<String> {
+        let names: Vec<String> =
+            inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
+        let plans: Vec<ExplainedPlan<'_>> = inserts
+            .iter()
+            .zip(&names)
+            .map(|(planned, name)| ExplainedPlan { plan: &planned.insert.plan, sink: Some(name) })
+            .collect();
+        if self.is_streaming {
+            explain::streaming_sections(&plans, &self.job_graph(inserts)?, details)
+        } else {
+            explain::batch_sections(&plans, details)
+        }
+    }
+
     /// Makes a binder.
     fn binder<'t>(&self, tables: &'t TableSet, positions: &Arc<sql::Positions>) -> Binder<'t> {
         Binder::new(tables, Arc::clone(&self.context), self.is_streaming, Arc::clone(positions))
@@ -223,14 +257,28 @@ impl PlannedQuery {
         self.is_streaming
     }
 
-    /// Makes the query ready to run.
-    pub(crate) async fn prepare(self) -> Result<Prepared> {
-        prepare(self.query.plan, self.is_streaming).await
+    /// Makes the query ready to be answered in batch.
+    pub(crate) async fn prepare_batch(self) -> Result<BatchQuery> {
+        BatchQuery::plan(self.query.plan).await
+    }
+
+    /// Plans the streaming job that shows the query's rows: the graph ends in a node that hands them out.
+    ///
+    /// # Errors
+    /// The query holds what is not built yet.
+    pub(crate) fn job_graph(&self) -> Result<JobGraph> {
+        stream::query_graph(&self.query.plan, QueryConsumer::User, &self.config)
     }
 
     /// Explains the query.
     pub(crate) fn explain(&self, details: &[sql::ExplainDetail]) -> Result<String> {
-        explain_plan(&self.query.plan, None, self.is_streaming, details)
+        let plans = [ExplainedPlan { plan: &self.query.plan, sink: None }];
+        if self.is_streaming {
+            let graph = stream::query_graph(&self.query.plan, QueryConsumer::Explain, &self.config)?;
+            explain::streaming_sections(&plans, &graph, details)
+        } else {
+            explain::batch_sections(&plans, details)
+        }
     }
 }
 
@@ -241,89 +289,14 @@ pub(crate) struct PlannedInsert {
 }
 
 impl PlannedInsert {
-    /// Makes the rows ready to run, and returns the sink and whether they replace what it holds.
-    pub(crate) async fn prepare(self) -> Result<(Prepared, Arc<dyn DynamicTableSink>, bool)> {
+    /// Returns whether its rows are changes.
+    pub(crate) fn is_streaming(&self) -> bool {
+        self.is_streaming
+    }
+
+    /// Makes the rows ready to run in batch, and returns the sink and whether they replace what it holds.
+    pub(crate) async fn prepare_batch(self) -> Result<(BatchQuery, Arc<dyn DynamicTableSink>, bool)> {
         let BoundInsert { sink, plan, overwrite, .. } = self.insert;
-        Ok((prepare(plan, self.is_streaming).await?, sink, overwrite))
+        Ok((BatchQuery::plan(plan).await?, sink, overwrite))
     }
-
-    /// Explains the insert.
-    pub(crate) fn explain(&self, details: &[sql::ExplainDetail]) -> Result<String> {
-        let sink = self.insert.table.identifier.to_string();
-        explain_plan(&self.insert.plan, Some(&sink), self.is_streaming, details)
-    }
-}
-
-/// A plan that can be started.
-pub(crate) enum Prepared {
-    /// Answered once.
-    Batch(batch::BatchQuery),
-    /// Runs as a stream of changes.
-    Stream(StreamNode),
-}
-
-impl Prepared {
-    /// Starts the plan; `run` runs stream graphs. Dropping the stream stops it.
-    pub(crate) fn start(
-        self,
-        run: fn(&StreamNode) -> Result<BoxStream<'static, Result<ChangelogBatch>>>,
-    ) -> Result<BoxStream<'static, Result<ChangelogBatch>>> {
-        match self {
-            Prepared::Batch(query) => {
-                Ok(query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed())
-            }
-            Prepared::Stream(graph) => run(&graph),
-        }
-    }
-}
-
-/// Makes a plan ready to run.
-async fn prepare(plan: LogicalPlan, is_streaming: bool) -> Result<Prepared> {
-    if is_streaming {
-        Ok(Prepared::Stream(lower::lower(plan)?))
-    } else {
-        Ok(Prepared::Batch(batch::BatchQuery::plan(plan).await?))
-    }
-}
-
-/// Prints the three sections of EXPLAIN.
-fn explain_plan(
-    plan: &LogicalPlan,
-    sink: Option<&str>,
-    is_streaming: bool,
-    details: &[sql::ExplainDetail],
-) -> Result<String> {
-    let changelog_mode =
-        details.contains(&sql::ExplainDetail::ChangelogMode).then(|| ChangelogMode::INSERT_ONLY.to_string());
-    let optimised = if is_streaming {
-        optimise::optimise_streaming(plan.clone())?
-    } else {
-        optimise::optimise_batch(plan.clone())?
-    };
-    let logical = explain::tree(&ExplainedPlan { plan, sink, changelog_mode: None }, Section::Logical);
-    let physical =
-        explain::tree(&ExplainedPlan { plan: &optimised, sink, changelog_mode }, Section::Physical);
-    let execution =
-        explain::tree(&ExplainedPlan { plan: &optimised, sink, changelog_mode: None }, Section::Physical);
-    let with_advice = details.contains(&sql::ExplainDetail::PlanAdvice);
-    let header = if with_advice {
-        "== Optimized Physical Plan With Advice =="
-    } else {
-        "== Optimized Physical Plan =="
-    };
-    let advice = if with_advice { "\nNo available advice...\n" } else { "" };
-    let unsupported = details.iter().find(|detail| {
-        matches!(detail, sql::ExplainDetail::EstimatedCost | sql::ExplainDetail::JsonExecutionPlan)
-    });
-    if unsupported.is_some() {
-        return Err(Error::new(
-            ErrorKind::Unsupported,
-            "EXPLAIN ESTIMATED_COST and JSON_EXECUTION_PLAN are not supported yet",
-        )
-        .class(FlinkClass::TABLE)
-        .hint("EXPLAIN, EXPLAIN CHANGELOG_MODE and EXPLAIN PLAN_ADVICE are."));
-    }
-    Ok(format!(
-        "== Abstract Syntax Tree ==\n{logical}\n{header}\n{physical}{advice}\n== Optimized Execution Plan ==\n{execution}"
-    ))
 }

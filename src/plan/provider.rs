@@ -21,6 +21,7 @@ use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Par
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
 use super::tables::BoundTable;
+use crate::catalog::CatalogTable;
 use crate::changelog::ChangelogBatch;
 use crate::connector::{
     Boundedness, DynamicTableSource, FactoryContext, Frame, FrameDecoder, MetadataColumn, Projection,
@@ -36,6 +37,8 @@ pub(crate) struct SourceTable {
     pub(crate) name: String,
     /// The source.
     pub(crate) source: Arc<dyn DynamicTableSource>,
+    /// The table's definition, hints merged into the options: what two scans of one table have in common.
+    pub(crate) definition: Arc<CatalogTable>,
     /// The columns as they are read.
     schema: SchemaRef,
     /// How many of them are physical.
@@ -84,11 +87,44 @@ impl SourceTable {
         Ok(SourceTable {
             name,
             source,
+            definition: Arc::clone(&table.table),
             schema: Arc::new(Schema::new(fields)),
             physical_count,
             metadata,
             metadata_keys,
         })
+    }
+
+    /// Makes the source of a table `t` of physical columns, for graphs that tests build by hand.
+    #[cfg(test)]
+    pub(crate) fn of_source(source: Arc<dyn DynamicTableSource>, schema: SchemaRef) -> SourceTable {
+        let definition = CatalogTable {
+            schema: crate::schema::TableSchema::of_columns(Vec::new()),
+            comment: None,
+            partition_keys: Vec::new(),
+            distribution: None,
+            options: Default::default(),
+        };
+        SourceTable {
+            name: "t".to_owned(),
+            source,
+            definition: Arc::new(definition),
+            physical_count: schema.fields().len(),
+            schema,
+            metadata: HashMap::new(),
+            metadata_keys: Vec::new(),
+        }
+    }
+
+    /// Returns the columns as they are read: physical ones, then metadata.
+    pub(crate) fn read_schema(&self) -> &SchemaRef {
+        &self.schema
+    }
+
+    /// Returns the primary key, as positions among the columns that are read.
+    pub(crate) fn key_columns(&self) -> Option<Vec<usize>> {
+        let key = self.definition.schema.primary_key.as_ref()?;
+        key.columns.iter().map(|column| self.schema.index_of(column).ok()).collect()
     }
 
     /// Returns whether metadata columns are declared.
@@ -107,7 +143,7 @@ impl SourceTable {
     }
 
     /// Returns the projection of a decoder for columns of the schema; metadata columns must stand behind physical ones.
-    fn projection(&self, columns: &[usize]) -> Projection {
+    pub(crate) fn projection(&self, columns: &[usize]) -> Projection {
         let (physical, metadata): (Vec<usize>, Vec<usize>) =
             columns.iter().partition(|column| **column < self.physical_count);
         let metadata =

@@ -3,11 +3,16 @@
 mod checkpoint;
 mod job;
 mod operator;
-mod pipeline;
 mod sink_task;
 mod state;
 
-pub(crate) use job::{CheckpointSettings, RestartStrategy, RestoreSettings};
-pub(crate) use pipeline::run_stream;
+pub(crate) use checkpoint::default_folder;
+pub use job::JobStatus;
+#[cfg(test)]
+pub(crate) use job::Lockstep;
+pub(crate) use job::{
+    CheckpointSettings, JobHandle, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy,
+    RestoreSettings, StopMode,
+};
 pub(crate) use sink_task::{SinkInput, run_sink};
 pub(crate) use state::GROUP_COUNT;

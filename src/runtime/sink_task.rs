@@ -28,7 +28,8 @@ pub(crate) struct SinkInput {
 /// The input fails, or the sink cannot be written.
 pub(crate) async fn run_sink(input: SinkInput, output: Arc<dyn OutputPort>) -> Result<()> {
     let SinkInput { sink, mut rows, overwrite } = input;
-    let ctx = WriterContext { writer: 0, writer_count: 1, output, overwrite };
+    // Such a job is never restored, so that its files need no owner.
+    let ctx = WriterContext { sink_id: Arc::from(""), writer: 0, writer_count: 1, output, overwrite };
     let mut writer = sink.open_writer(ctx.clone()).await?;
     while let Some(batch) = rows.next().await {
         writer.write(batch?).await?;

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use super::{JobId, Session};
 use crate::error::{Error, FlinkClass, Result};
 use crate::options::{
     CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, CHECKPOINTING_MIN_PAUSE, CHECKPOINTING_NUM_RETAINED,
@@ -14,7 +15,58 @@ use crate::options::{
     RESTART_RATE_INTERVAL, RESTART_RATE_MAX_FAILURES, RESTART_STRATEGY_TYPE, STATE_MEMORY_BUDGET,
     SessionConfig, TABLE_DEFAULT_PARALLELISM,
 };
-use crate::runtime::{CheckpointSettings, GROUP_COUNT, RestartStrategy, RestoreSettings};
+use crate::runtime::{
+    CheckpointSettings, GROUP_COUNT, JobSettings, RestartStrategy, RestoreSettings, default_folder,
+};
+
+impl Session {
+    /// Returns what an INSERT or statement set is started with.
+    ///
+    /// # Errors
+    /// A setting does not fit.
+    pub(super) fn insert_settings(&self, id: JobId, name: String) -> Result<JobSettings> {
+        let config = &self.config;
+        let EpochSettings { workers, is_per_record, rows_max, wait } = insert_epochs(config)?;
+        // Without an interval a job has no checkpoints, as in Flink, but a folder that is set can hold its savepoints.
+        let is_checkpointed = config.get_optional(&CHECKPOINTING_INTERVAL)?.is_some()
+            || config.get_optional(&CHECKPOINTING_DIR)?.is_some();
+        let folder = || default_folder(|name| std::env::var_os(name)).unwrap_or_else(|| PathBuf::from("."));
+        let checkpoints = if is_checkpointed { Some(checkpoints(config, &folder())?) } else { None };
+        let has_interval = checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.interval.is_some());
+        Ok(JobSettings {
+            id: id.0,
+            name,
+            workers,
+            is_per_record,
+            epoch_rows_max: rows_max,
+            epoch_wait: wait,
+            checkpoints,
+            restore: restore(config)?,
+            restart: restarts(config, has_interval)?,
+            memory_budget: memory_budget(config)?,
+        })
+    }
+
+    /// Returns what a query is started with. It writes nothing, so it has no checkpoints.
+    ///
+    /// # Errors
+    /// A setting does not fit.
+    pub(super) fn query_settings(&self, id: JobId) -> Result<JobSettings> {
+        let EpochSettings { workers, is_per_record, rows_max, wait } = query_epochs(&self.config)?;
+        Ok(JobSettings {
+            id: id.0,
+            name: "collect".to_owned(),
+            workers,
+            is_per_record,
+            epoch_rows_max: rows_max,
+            epoch_wait: wait,
+            checkpoints: None,
+            restore: None,
+            restart: RestartStrategy::None,
+            memory_budget: memory_budget(&self.config)?,
+        })
+    }
+}
 
 /// How a job runs its epochs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,6 +1,5 @@
 //! The jobs of a session: what SHOW JOBS lists and STOP JOB stops. Whoever runs a job registers it here and reports its status.
 
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -8,48 +7,7 @@ use tokio::sync::Notify;
 
 use super::JobId;
 use crate::error::{Error, FlinkClass, Result};
-
-/// What a job is doing.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[allow(missing_docs, reason = "Flink's words")]
-pub enum JobStatus {
-    Initializing,
-    Created,
-    Running,
-    Failing,
-    Failed,
-    Cancelling,
-    Canceled,
-    Finished,
-    Restarting,
-    Suspended,
-    Reconciling,
-}
-
-impl JobStatus {
-    /// Returns whether the job will not go on.
-    pub fn is_final(self) -> bool {
-        matches!(self, JobStatus::Failed | JobStatus::Canceled | JobStatus::Finished)
-    }
-}
-
-impl fmt::Display for JobStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            JobStatus::Initializing => "INITIALIZING",
-            JobStatus::Created => "CREATED",
-            JobStatus::Running => "RUNNING",
-            JobStatus::Failing => "FAILING",
-            JobStatus::Failed => "FAILED",
-            JobStatus::Cancelling => "CANCELLING",
-            JobStatus::Canceled => "CANCELED",
-            JobStatus::Finished => "FINISHED",
-            JobStatus::Restarting => "RESTARTING",
-            JobStatus::Suspended => "SUSPENDED",
-            JobStatus::Reconciling => "RECONCILING",
-        })
-    }
-}
+use crate::runtime::{JobHandle, JobStatus, StopMode};
 
 /// A job as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -67,7 +25,26 @@ pub struct JobSummary {
 #[derive(Debug)]
 struct Entry {
     summary: JobSummary,
-    stop: Arc<Notify>,
+    run: Run,
+}
+
+/// How a job runs.
+#[derive(Debug)]
+enum Run {
+    /// As a batch, which hears this signal.
+    Batch(Arc<Notify>),
+    /// As a streaming job.
+    Stream(JobHandle),
+}
+
+impl Entry {
+    fn summary(&self) -> JobSummary {
+        let status = match &self.run {
+            Run::Batch(_) => self.summary.status,
+            Run::Stream(handle) => handle.status(),
+        };
+        JobSummary { status, ..self.summary.clone() }
+    }
 }
 
 /// The jobs of a session, in the order of their start.
@@ -79,17 +56,45 @@ impl JobRegistry {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds a job that starts now. The returned signal is given once, when the job is to stop.
+    /// Adds a streaming job that has started.
+    pub(crate) fn add(&self, id: JobId, handle: JobHandle) {
+        let name = handle.name().to_owned();
+        let summary = JobSummary { id, name, status: handle.status(), start_time: Utc::now() };
+        self.with(|jobs| jobs.push(Entry { summary, run: Run::Stream(handle) }));
+    }
+
+    /// Returns a streaming job.
+    pub(crate) fn handle(&self, id: JobId) -> Option<JobHandle> {
+        self.with(|jobs| {
+            jobs.iter().find(|job| job.summary.id == id).and_then(|job| match &job.run {
+                Run::Stream(handle) => Some(handle.clone()),
+                Run::Batch(_) => None,
+            })
+        })
+    }
+
+    /// Asks all streaming jobs to stop at once.
+    pub(crate) fn cancel_all(&self) {
+        self.with(|jobs| {
+            for job in jobs {
+                if let Run::Stream(handle) = &job.run {
+                    handle.cancel();
+                }
+            }
+        });
+    }
+
+    /// Adds a batch job that starts now. The returned signal is given once, when the job is to stop.
     pub fn register(&self, name: impl Into<String>) -> (JobId, Arc<Notify>) {
-        let id = JobId(uuid::Uuid::new_v4().as_u128());
+        let id = JobId::random();
         let stop = Arc::new(Notify::new());
         let summary =
             JobSummary { id, name: name.into(), status: JobStatus::Running, start_time: Utc::now() };
-        self.with(|jobs| jobs.push(Entry { summary, stop: Arc::clone(&stop) }));
+        self.with(|jobs| jobs.push(Entry { summary, run: Run::Batch(Arc::clone(&stop)) }));
         (id, stop)
     }
 
-    /// Reports what a job is doing. A job that has ended stays so.
+    /// Reports what a batch job is doing. A job that has ended stays so.
     pub fn set_status(&self, id: JobId, status: JobStatus) {
         self.with(|jobs| {
             let job = jobs.iter_mut().find(|job| job.summary.id == id && !job.summary.status.is_final());
@@ -101,15 +106,15 @@ impl JobRegistry {
 
     /// Returns all jobs.
     pub fn list(&self) -> Vec<JobSummary> {
-        self.with(|jobs| jobs.iter().map(|job| job.summary.clone()).collect())
+        self.with(|jobs| jobs.iter().map(Entry::summary).collect())
     }
 
     /// Returns a job.
     pub fn get(&self, id: JobId) -> Option<JobSummary> {
-        self.with(|jobs| jobs.iter().find(|job| job.summary.id == id).map(|job| job.summary.clone()))
+        self.with(|jobs| jobs.iter().find(|job| job.summary.id == id).map(Entry::summary))
     }
 
-    /// Asks a job to stop. A job that has ended is left alone.
+    /// Asks a job to stop; what it has read is still written. A job that has ended is left alone.
     ///
     /// # Errors
     /// There is no such job.
@@ -119,9 +124,13 @@ impl JobRegistry {
             let job = job.ok_or_else(|| {
                 Error::not_found(format!("Could not find Flink job ({id})")).class(FlinkClass::JOB_NOT_FOUND)
             })?;
-            if !job.summary.status.is_final() {
-                job.summary.status = JobStatus::Cancelling;
-                job.stop.notify_one();
+            match &job.run {
+                Run::Stream(handle) => handle.request_stop(StopMode::Finish),
+                Run::Batch(stop) if !job.summary.status.is_final() => {
+                    job.summary.status = JobStatus::Cancelling;
+                    stop.notify_one();
+                }
+                Run::Batch(_) => {}
             }
             Ok(())
         })

@@ -22,7 +22,8 @@ use std::sync::Arc;
 
 pub use crate::connector::{OutputPort, OutputStream, TABLE_FACTORIES, TableFactory};
 pub use crate::format::{FORMAT_FACTORIES, FormatFactory};
-pub use jobs::{JobRegistry, JobStatus, JobSummary};
+pub use crate::runtime::JobStatus;
+pub use jobs::{JobRegistry, JobSummary};
 pub use result::{JobId, QueryResult, ResultColumn, ResultTable, StatementResult};
 
 use modules::Modules;
@@ -146,5 +147,14 @@ impl Session {
     }
 }
 
+/// Jobs end with their session.
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.jobs.cancel_all();
+    }
+}
+
+#[cfg(test)]
+mod equivalence;
 #[cfg(test)]
 mod tests;

@@ -14,6 +14,13 @@ use crate::schema::DataType;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct JobId(pub u128);
 
+impl JobId {
+    /// Makes a number that no other job has.
+    pub(crate) fn random() -> JobId {
+        JobId(uuid::Uuid::new_v4().as_u128())
+    }
+}
+
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:032x}", self.0)

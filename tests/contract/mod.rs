@@ -69,5 +69,6 @@ impl Table {
 }
 
 fn writer_context(writer: usize, writer_count: usize) -> WriterContext {
-    WriterContext { writer, writer_count, output: Arc::new(Lines::default()), overwrite: false }
+    let output = Arc::new(Lines::default());
+    WriterContext { sink_id: Arc::from("job-1"), writer, writer_count, output, overwrite: false }
 }

@@ -100,12 +100,12 @@ caused by: invalid digit found in string
 !error
 SELECT COUNT(*) OVER () FROM fruit;
 [ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: a window function (OVER) is not supported yet
+org.apache.flink.table.api.TableException: COUNT with OVER is not supported yet
   --> <stdin>:13:8
    |
 13 | SELECT COUNT(*) OVER () FROM fruit;
    |        ^^^^^
-hint: The README lists what is supported.
+hint: ROW_NUMBER, RANK and DENSE_RANK are.
 !error
 SELECT id FROM fruit UNION SELECT name FROM fruit;
 [ERROR] Could not execute SQL statement. Reason:

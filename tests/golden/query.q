@@ -121,3 +121,53 @@ SELECT k, x, y FROM (VALUES (1, 'a'), (2, 'b')) AS l (k, x) FULL JOIN (VALUES (2
 +---+--------+--------+
 3 rows in set
 !ok
+# Rows count as often as they are there; NULL equals NULL.
+SELECT * FROM (VALUES (1), (1), (1), (2), (CAST(NULL AS INT)), (CAST(NULL AS INT))) AS l (x) INTERSECT ALL SELECT * FROM (VALUES (1), (1), (3), (CAST(NULL AS INT))) AS r (x) ORDER BY x;
++--------+
+|      x |
++--------+
+| <NULL> |
+|      1 |
+|      1 |
++--------+
+3 rows in set
+!ok
+SELECT * FROM (VALUES (1), (1), (1), (2), (CAST(NULL AS INT)), (CAST(NULL AS INT))) AS l (x) EXCEPT ALL SELECT * FROM (VALUES (1), (1), (3), (CAST(NULL AS INT))) AS r (x) ORDER BY x;
++--------+
+|      x |
++--------+
+| <NULL> |
+|      1 |
+|      2 |
++--------+
+3 rows in set
+!ok
+SELECT x FROM (SELECT * FROM (VALUES (1, 'a'), (1, 'a'), (1, 'b')) AS l (x, y) EXCEPT ALL SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS r (x, y)) AS d ORDER BY x;
++---+
+| x |
++---+
+| 1 |
+| 1 |
++---+
+2 rows in set
+!ok
+SELECT x, y FROM (VALUES (1, 'a'), (1, 'a'), (1, 'b')) AS l (x, y) INTERSECT SELECT x, y FROM (VALUES (1, 'a'), (2, 'b')) AS r (x, y) EXCEPT ALL SELECT 2, 'c';
++---+---+
+| x | y |
++---+---+
+| 1 | a |
++---+---+
+1 row in set
+!ok
+# A group of a constant has no row over no rows; the one group of all rows has one.
+SELECT COUNT(*) AS c FROM fruit WHERE id > 100 GROUP BY 'x';
+Empty set
+!ok
+SELECT COUNT(*) AS c FROM fruit WHERE id > 100;
++---+
+| c |
++---+
+| 0 |
++---+
+1 row in set
+!ok

@@ -142,11 +142,12 @@ impl FrameDecoder for DatagenDecoder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connector::SourceEvent;
     use crate::connector::testing::{self, block_on, read_all};
     use crate::format::testing::cells;
     use crate::schema::{DataType, Field, TypeRoot};
     use arrow::array::{Array, AsArray};
-    use arrow::datatypes::{Float64Type, Int32Type};
+    use arrow::datatypes::{Float64Type, Int32Type, Int64Type};
 
     fn source(columns: &[(&str, DataType)], entries: &[(&str, &str)]) -> Result<Arc<dyn DynamicTableSource>> {
         let columns =
@@ -191,6 +192,33 @@ mod tests {
             let source = source(&columns, &[&sequence[..], &[("number-of-rows", rows)]].concat()).unwrap();
             assert_eq!((source.boundedness(), read(&*source).len()), (Boundedness::Bounded, expected));
         }
+    }
+
+    #[test]
+    fn a_sequence_goes_on_where_the_position_says() {
+        let columns = [("a", TypeRoot::BigInt.nullable())];
+        let entries = [
+            ("fields.a.kind", "sequence"),
+            ("fields.a.start", "100"),
+            ("fields.a.end", "20099"),
+            ("rows-per-second", "100000000"),
+        ];
+        let source = source(&columns, &entries).unwrap();
+        let projection = Projection { physical: vec![0], metadata: Vec::new() };
+        let mut values = Vec::new();
+        block_on(async {
+            let mut position = None;
+            // Every frame comes from a reader of its own, as if the job had crashed behind each.
+            loop {
+                let mut reader = source.open(position.as_ref()).unwrap();
+                let SourceEvent::Frame(frame) = reader.next().await.unwrap() else { break };
+                position = Some(reader.position());
+                for batch in source.decoder(&projection).unwrap().decode(&frame).unwrap() {
+                    values.extend_from_slice(batch.rows().column(0).as_primitive::<Int64Type>().values());
+                }
+            }
+        });
+        assert_eq!(values, (100..20_100).collect::<Vec<i64>>());
     }
 
     #[test]

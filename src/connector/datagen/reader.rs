@@ -1,4 +1,5 @@
-//! Counts rows at a rate: a frame about every tenth of a second, or one per row where rows are rarer than that.
+//! Counts rows at a rate: a frame every hundredth of a second, or one per row where rows are rarer than that. So a row comes no
+//! later than ten milliseconds after its time, and a slow table is smooth.
 
 use std::time::Duration;
 
@@ -8,8 +9,11 @@ use tokio::time::{Instant, sleep_until};
 use crate::connector::{Frame, SourceEvent, SourcePosition, SourceReader};
 use crate::error::{Error, ErrorKind, Result};
 
-/// How often frames come.
-const TICK: Duration = Duration::from_millis(100);
+/// How many frames come in a second.
+const TICKS_PER_SECOND: u64 = 100;
+
+/// How long it takes from one to the next.
+const TICK: Duration = Duration::from_millis(1_000 / TICKS_PER_SECOND);
 
 /// How many rows a frame has at most.
 const FRAME_ROWS: u64 = 8_192;
@@ -43,27 +47,25 @@ impl RateReader {
 
     /// Returns how many rows may have come once `elapsed` has passed: those of the ticks begun by then.
     fn due(rate: u64, elapsed: Duration) -> u64 {
-        let per_tick = rate.div_ceil(10).max(1);
         let nanos = elapsed.as_nanos();
-        if rate < 10 {
+        if rate < TICKS_PER_SECOND {
             // The first row comes at once, each other one a whole interval later.
             return u64::try_from(nanos * u128::from(rate) / 1_000_000_000)
                 .unwrap_or(u64::MAX)
                 .saturating_add(1);
         }
         let ticks = u64::try_from(nanos / TICK.as_nanos()).unwrap_or(u64::MAX).saturating_add(1);
-        let exact = u64::try_from(u128::from(ticks) * u128::from(rate) / 10).unwrap_or(u64::MAX);
-        exact.max(per_tick)
+        u64::try_from(u128::from(ticks) * u128::from(rate) / u128::from(TICKS_PER_SECOND)).unwrap_or(u64::MAX)
     }
 
     /// Returns when, after the beginning, row number `row` (counted from there) comes.
     fn time_of(rate: u64, row: u64) -> Duration {
-        if rate < 10 {
+        if rate < TICKS_PER_SECOND {
             let nanos = (u128::from(row) * 1_000_000_000).div_ceil(u128::from(rate));
             return Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         }
         // The first tick by whose end more than `row` rows have come.
-        let tick = ((u128::from(row) + 1) * 10).div_ceil(u128::from(rate)) - 1;
+        let tick = ((u128::from(row) + 1) * u128::from(TICKS_PER_SECOND)).div_ceil(u128::from(rate)) - 1;
         Duration::from_millis(u64::try_from(tick * TICK.as_millis()).unwrap_or(u64::MAX))
     }
 }
@@ -106,11 +108,13 @@ mod tests {
         assert_eq!(RateReader::due(1, Duration::ZERO), 1);
         assert_eq!(RateReader::due(1, Duration::from_millis(999)), 1);
         assert_eq!(RateReader::due(1, Duration::from_secs(1)), 2);
-        assert_eq!(RateReader::due(10_000, Duration::ZERO), 1_000);
-        assert_eq!(RateReader::due(10_000, Duration::from_millis(250)), 3_000);
+        assert_eq!(RateReader::due(10_000, Duration::ZERO), 100);
+        assert_eq!(RateReader::due(10_000, Duration::from_millis(25)), 300);
         assert_eq!(RateReader::time_of(2, 3), Duration::from_millis(1_500));
         // A tick's share of rows is rounded down, so a row at its end waits for the next one.
-        assert_eq!(RateReader::time_of(83_467, 58_426), Duration::from_millis(700));
+        assert_eq!(RateReader::time_of(150, 1), Duration::from_millis(10));
+        assert_eq!(RateReader::time_of(150, 2), Duration::from_millis(10));
+        assert_eq!(RateReader::time_of(150, 3), Duration::from_millis(20));
     }
 
     #[test]
@@ -130,11 +134,32 @@ mod tests {
         });
     }
 
+    #[test]
+    fn at_a_hundred_rows_a_second_every_row_comes_by_itself() {
+        block_on(async {
+            let mut reader = RateReader::new(100, Some(6), None).unwrap();
+            let began = Instant::now();
+            let mut numbers = Vec::new();
+            while let SourceEvent::Frame(Frame::Generate { first, count }) = reader.next().await.unwrap() {
+                // Whoever polls late gets what is due by then in one frame, and never more.
+                assert!(first + count as u64 <= RateReader::due(100, began.elapsed()));
+                numbers.extend(first..first + count as u64);
+            }
+            assert_eq!(numbers, [0, 1, 2, 3, 4, 5]);
+            assert!(began.elapsed() >= Duration::from_millis(50));
+        });
+    }
+
     proptest! {
         #[test]
         fn a_row_is_due_at_its_time_and_not_before(rate in 1_u64..100_000, row in 0_u64..1_000_000) {
             let time = RateReader::time_of(rate, row);
             prop_assert!(RateReader::due(rate, time) > row);
+            let exact = Duration::from_nanos((row * 1_000_000_000).div_ceil(rate));
+            prop_assert!(time <= exact + TICK, "{:?} is later than {:?}", time, exact);
+            if let Some(before) = time.checked_sub(TICK).filter(|_| rate >= TICKS_PER_SECOND) {
+                prop_assert!(RateReader::due(rate, before) <= row);
+            }
         }
     }
 }

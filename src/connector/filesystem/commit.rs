@@ -10,7 +10,7 @@ use async_trait::async_trait;
 
 use super::FileTable;
 use super::listing::is_hidden;
-use super::sink::{blocking, relative, unwritable};
+use super::sink::{blocking, hidden_ending, relative, unwritable};
 use crate::connector::{CheckpointId, Committable, Committer};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -59,6 +59,18 @@ impl Committer for FileCommitter {
         let overwrites = self.overwrites;
         blocking(move || commit_files(&table, &files, overwrites)).await
     }
+
+    async fn discard_unfinished(&mut self, sink_id: &str, kept: &[Committable]) -> Result<()> {
+        let read = |committable| PendingFile::from_committable(&self.table.root, committable);
+        let files: Vec<PendingFile> = kept.iter().map(read).collect::<Result<_>>()?;
+        let table = Arc::clone(&self.table);
+        let ending = hidden_ending(sink_id);
+        blocking(move || {
+            let kept = files.into_iter().map(|file| file.hidden).collect();
+            discard(&table.root, table.partition_keys.len(), &ending, &kept)
+        })
+        .await
+    }
 }
 
 fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> Result<()> {
@@ -77,16 +89,56 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> R
         match fs::rename(&file.hidden, &file.visible) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound && file.visible.exists() => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(Error::new(
+                    ErrorKind::State,
+                    format!("file '{}' is gone before it was committed", file.hidden.display()),
+                )
+                .hint("It holds rows of a checkpoint: nobody but the job may remove hidden files from the table's folder.")
+                .caused_by(error));
+            }
             Err(error) => return Err(unwritable(&file.visible, error)),
         }
     }
-    for folder in folders {
+    for folder in &folders {
         if let Some(name) = table.success_file.as_ref().filter(|_| !files.is_empty()) {
             let path = folder.join(name);
             File::create(&path).map_err(|error| unwritable(&path, error))?;
         }
-        // A rename is durable once its folder is.
+    }
+    // A rename is durable once its folder is.
+    sync_folders(&table.root, &folders.into_iter().map(Path::to_owned).collect())
+}
+
+/// Makes what folders hold durable, and that they are there themselves, up to the one that holds the table's folder.
+pub(super) fn sync_folders(root: &Path, folders: &BTreeSet<PathBuf>) -> Result<()> {
+    let mut all: BTreeSet<&Path> = BTreeSet::new();
+    for folder in folders {
+        all.extend(folder.ancestors().take_while(|folder| folder.starts_with(root)));
+        all.extend(root.parent());
+    }
+    for folder in all {
+        let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| unwritable(folder, error))?;
+    }
+    Ok(())
+}
+
+/// Removes hidden files with an ending, except some, from a folder and the partitions in it, which are `depth` levels deep.
+fn discard(folder: &Path, depth: usize, ending: &str, kept: &BTreeSet<PathBuf>) -> Result<()> {
+    let items = match fs::read_dir(folder) {
+        Ok(items) => items,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(unwritable(folder, error)),
+    };
+    for item in items {
+        let path = item.map_err(|error| unwritable(folder, error))?.path();
+        let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
+        if depth > 0 && path.is_dir() {
+            discard(&path, depth - 1, ending, kept)?;
+        } else if name.starts_with(".part-") && name.ends_with(ending) && !kept.contains(&path) {
+            fs::remove_file(&path).map_err(|error| unwritable(&path, error))?;
+        }
     }
     Ok(())
 }

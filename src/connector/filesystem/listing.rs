@@ -82,6 +82,12 @@ pub(super) fn is_hidden(path: &Path) -> bool {
     path.file_name().is_some_and(|name| matches!(name.as_encoded_bytes().first(), Some(b'.' | b'_')))
 }
 
+/// Returns whether a file's size is not that of its content.
+pub(super) fn is_compressed(path: &Path) -> bool {
+    let ending = path.extension().and_then(|ending| ending.to_str()).map(str::to_ascii_lowercase);
+    matches!(ending.as_deref(), Some("gz" | "gzip" | "deflate" | "zst" | "zstd"))
+}
+
 /// Opens a file at an offset of its uncompressed content.
 ///
 /// # Errors

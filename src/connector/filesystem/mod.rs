@@ -53,17 +53,17 @@ const ROLLING_FILE_SIZE: ConfigOption<MemorySize> = ConfigOption::with_default(
 const ROLLOVER_INTERVAL: ConfigOption<Duration> = ConfigOption::with_default(
     "sink.rolling-policy.rollover-interval",
     "30 min",
-    "How long a file stays open at most; every checkpoint closes it sooner.",
+    "How long a file takes rows at most; every checkpoint ends it sooner.",
 );
 const ROLLING_CHECK_INTERVAL: ConfigOption<Duration> = ConfigOption::with_default(
     "sink.rolling-policy.check-interval",
     "1 min",
-    "How often rolling by time is looked at.",
+    "How often rolling by time is looked at; here whenever rows come.",
 );
 const INACTIVITY_INTERVAL: ConfigOption<Duration> = ConfigOption::with_default(
     "sink.rolling-policy.inactivity-interval",
     "30 min",
-    "How long a file without new rows stays open.",
+    "After how long without rows the next ones begin a new file.",
 );
 const AUTO_COMPACTION: ConfigOption<bool> = ConfigOption::with_default(
     "auto-compaction",
@@ -109,9 +109,7 @@ const SINK_PARALLELISM: ConfigOption<u32> = ConfigOption::optional(
 /// Options that are checked but change nothing: what they tune is done otherwise here.
 const ACCEPTED: &[&dyn OptionDef] = &[
     &REPORT_STATISTICS,
-    &ROLLOVER_INTERVAL,
     &ROLLING_CHECK_INTERVAL,
-    &INACTIVITY_INTERVAL,
     &COMPACTION_FILE_SIZE,
     &COMMIT_DELAY,
     &COMMIT_WATERMARK_ZONE,
@@ -130,9 +128,17 @@ struct FileTable {
     monitor_interval: Option<Duration>,
     partition_keys: Vec<Column>,
     default_partition: String,
-    rolling_size: u64,
+    rolling: RollingPolicy,
     success_file: Option<String>,
     zone: chrono_tz::Tz,
+}
+
+/// When a file has taken enough rows.
+#[derive(Debug, Clone, Copy)]
+struct RollingPolicy {
+    size: u64,
+    rollover_interval: Duration,
+    inactivity_interval: Duration,
 }
 
 impl TableFactory for Filesystem {
@@ -250,7 +256,11 @@ impl FileTable {
             monitor_interval: options.get_optional(&MONITOR_INTERVAL)?,
             partition_keys: keys.collect::<Result<_>>()?,
             default_partition: options.get(&PARTITION_DEFAULT_NAME)?,
-            rolling_size: options.get(&ROLLING_FILE_SIZE)?.0,
+            rolling: RollingPolicy {
+                size: options.get(&ROLLING_FILE_SIZE)?.0,
+                rollover_interval: options.get(&ROLLOVER_INTERVAL)?,
+                inactivity_interval: options.get(&INACTIVITY_INTERVAL)?,
+            },
             success_file: has_success_file.then_some(success_file),
             zone: time_zone(ctx.config)?,
         })

@@ -1,8 +1,11 @@
 //! Reads files one after the other into frames of some megabytes, cut between records.
 //!
 //! All file work happens on blocking threads: while workers decode one frame the next one is being read.
+//!
+//! The position names every file that was begun, since nothing else tells old files from new ones. A file that was read and then
+//! removed is forgotten with the next listing, so that a folder that is cleaned up keeps the position small.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
@@ -15,7 +18,7 @@ use tokio::time::{Instant, sleep_until};
 use super::listing::{self, FileEntry, unreadable};
 use super::{FileTable, path};
 use crate::connector::{Frame, SourceEvent, SourcePosition, SourceReader};
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Framing, RecordCutter};
 
 /// The size of a frame, as long as records are shorter.
@@ -83,6 +86,7 @@ impl FileReader {
     ) -> Result<FileReader> {
         let cursor = Cursor { waiting: VecDeque::new(), open: None, framing, frame_bytes };
         let files = listing::list(&table)?;
+        check_position(start, &files)?;
         let mut reader = FileReader {
             next_listing: None,
             position: start.cloned().unwrap_or_default(),
@@ -94,8 +98,11 @@ impl FileReader {
         Ok(reader)
     }
 
-    /// Adds files that are not known yet, at the offset where the position says.
+    /// Adds files that are not known yet, at the offset where the position says, and forgets those that are gone.
     fn enqueue(&mut self, mut cursor: Cursor, files: Vec<FileEntry>) -> Result<Cursor> {
+        let listed: HashSet<&str> = files.iter().map(|file| &*file.path).collect();
+        self.position.retain(|path, at| at != FINISHED || listed.contains(path.as_str()));
+        self.known.retain(|path| listed.contains(&**path) || self.position.contains_key(&**path));
         for file in files {
             if !self.known.insert(Arc::clone(&file.path)) {
                 continue;
@@ -106,7 +113,7 @@ impl FileReader {
                 Some(offset) => {
                     let offset = offset.parse().map_err(|error| {
                         Error::new(
-                            crate::error::ErrorKind::State,
+                            ErrorKind::State,
                             format!("'{offset}' is no offset in file '{}'", file.path),
                         )
                         .caused_by(error)
@@ -212,6 +219,25 @@ impl SourceReader for FileReader {
     fn position(&self) -> SourcePosition {
         self.position.clone()
     }
+}
+
+/// Fails if a file that was read in part is gone, or shorter than what was read of it: its rows would be missing.
+fn check_position(start: Option<&SourcePosition>, files: &[FileEntry]) -> Result<()> {
+    let begun = start.into_iter().flatten().filter(|(_, at)| at.as_str() != FINISHED);
+    for (path, at) in begun {
+        let file = files.iter().find(|file| *file.path == **path);
+        let is_there = file.is_some_and(|file| {
+            listing::is_compressed(Path::new(path)) || at.parse().is_ok_and(|at: u64| at <= file.size)
+        });
+        if !is_there {
+            return Err(Error::new(
+                ErrorKind::State,
+                format!("file '{path}' was read up to offset {at} and is now gone or shorter"),
+            )
+            .hint("Put the file back, or start the job without its state."));
+        }
+    }
+    Ok(())
 }
 
 fn task_failed(error: tokio::task::JoinError) -> Error {

@@ -1,20 +1,24 @@
 //! The writing side. Rows go to files that readers do not see, `.part-….inprogress`; a commit gives them their names.
+//!
+//! Every checkpoint ends all files. The hidden name of a file ends in a hash of its sink's id, so that a job that goes on after a
+//! crash can tell its own unfinished files from those of others; see `FileCommitter::discard_unfinished`.
 
 use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
-use arrow::compute::take_record_batch;
 use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
+use xxhash_rust::xxh3::xxh3_64;
 
-use super::commit::{FileCommitter, PendingFile};
+use super::commit::{FileCommitter, PendingFile, sync_folders};
 use super::listing::unreadable;
-use super::{FileTable, path};
+use super::{FileTable, RollingPolicy, path};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::{CheckpointId, Committable, Committer, DynamicTableSink, SinkWriter, WriterContext};
 use crate::error::{Error, Result};
@@ -67,6 +71,7 @@ impl DynamicTableSink for FilesystemSink {
         let partition = |key: &Column| self.physical.iter().position(|column| column.name == key.name);
         Ok(Box::new(FileWriter {
             prefix: format!("part-{}-{}", Uuid::new_v4(), ctx.writer),
+            ending: hidden_ending(&ctx.sink_id),
             next_number: 0,
             partition_columns: self.table.partition_keys.iter().filter_map(partition).collect(),
             table: Arc::clone(&self.table),
@@ -86,6 +91,8 @@ struct FileWriter {
     table: Arc<FileTable>,
     format: Arc<dyn EncodingFormat>,
     prefix: String,
+    /// What hidden names end in.
+    ending: String,
     next_number: u64,
     /// Positions of the partition keys among the columns.
     partition_columns: Vec<usize>,
@@ -99,18 +106,25 @@ struct OpenPart {
     encoder: Box<dyn RecordEncoder>,
     buffer: Vec<u8>,
     written: u64,
+    created: Instant,
+    last_rows: Instant,
 }
 
 impl FileWriter {
-    async fn write_partition(&mut self, folder: &str, rows: &RecordBatch) -> Result<()> {
-        let part = match self.open.remove(folder) {
+    async fn write_partition(&mut self, folder: &str, rows: &ChangelogBatch) -> Result<()> {
+        let rolling = self.table.rolling;
+        let now = Instant::now();
+        let mut part = match self.open.remove(folder) {
+            Some(part) if part.is_over(rolling, now) => {
+                self.closed.push(part.close().await?);
+                self.create(folder).await?
+            }
             Some(part) => part,
             None => self.create(folder).await?,
         };
-        let mut part = part;
         part.encoder.encode(rows, &mut part.buffer)?;
-        let is_full = part.written + part.buffer.len() as u64 >= self.table.rolling_size;
-        if is_full {
+        part.last_rows = now;
+        if part.written + part.buffer.len() as u64 >= rolling.size {
             self.closed.push(part.close().await?);
         } else {
             if part.buffer.len() >= BUFFER_BYTES {
@@ -126,7 +140,7 @@ impl FileWriter {
         self.next_number += 1;
         let directory = self.table.root.join(folder);
         let pending = PendingFile {
-            hidden: directory.join(format!(".{name}.inprogress")),
+            hidden: directory.join(format!(".{name}{}", self.ending)),
             visible: directory.join(&name),
         };
         let path = pending.hidden.clone();
@@ -135,15 +149,25 @@ impl FileWriter {
             File::create_new(&path).map_err(|error| unwritable(&path, error))
         })
         .await?;
-        Ok(OpenPart { pending, file, encoder: self.format.encoder(), buffer: Vec::new(), written: 0 })
+        let now = Instant::now();
+        Ok(OpenPart {
+            pending,
+            file,
+            encoder: self.format.encoder(),
+            buffer: Vec::new(),
+            written: 0,
+            created: now,
+            last_rows: now,
+        })
     }
 
     /// Returns the rows of each partition folder, in their order.
-    fn split(&self, rows: &RecordBatch) -> Result<Vec<(String, RecordBatch)>> {
+    fn split(&self, batch: &ChangelogBatch) -> Result<Vec<(String, ChangelogBatch)>> {
+        let rows = batch.rows();
         let folders = self.folders(rows)?;
         let kept: Vec<usize> =
             (0..rows.num_columns()).filter(|at| !self.partition_columns.contains(at)).collect();
-        let content = rows.project(&kept)?;
+        let content = batch.with_rows(rows.project(&kept)?);
         let mut numbers: HashMap<&str, usize> = HashMap::new();
         let mut parts: Vec<(String, Vec<u32>)> = Vec::new();
         for (row, folder) in folders.iter().enumerate() {
@@ -153,9 +177,7 @@ impl FileWriter {
             });
             parts[number].1.push(row as u32);
         }
-        let take = |(folder, rows): (String, Vec<u32>)| {
-            Ok((folder, take_record_batch(&content, &UInt32Array::from(rows))?))
-        };
+        let take = |(folder, rows): (String, Vec<u32>)| Ok((folder, content.take(&UInt32Array::from(rows))?));
         parts.into_iter().map(take).collect()
     }
 
@@ -196,13 +218,13 @@ impl FileWriter {
 #[async_trait]
 impl SinkWriter for FileWriter {
     async fn write(&mut self, batch: ChangelogBatch) -> Result<()> {
-        if batch.kind_bytes().is_some() {
-            return Err(Error::internal("a table of files was given rows that change others"));
+        if batch.row_count() == 0 {
+            return Ok(());
         }
         if self.partition_columns.is_empty() {
-            return self.write_partition("", batch.rows()).await;
+            return self.write_partition("", &batch).await;
         }
-        for (folder, rows) in self.split(batch.rows())? {
+        for (folder, rows) in self.split(&batch)? {
             self.write_partition(&folder, &rows).await?;
         }
         Ok(())
@@ -217,6 +239,10 @@ impl SinkWriter for FileWriter {
         }
         let mut prepared = std::mem::take(&mut self.closed);
         prepared.sort_unstable();
+        // The checkpoint will rely on these names, so they must be as durable as it is.
+        let folders = prepared.iter().filter_map(|file| file.hidden.parent()).map(Path::to_owned).collect();
+        let root = self.table.root.clone();
+        blocking(move || sync_folders(&root, &folders)).await?;
         prepared.iter().map(|file| file.to_committable(&self.table.root)).collect()
     }
 }
@@ -232,6 +258,12 @@ impl Drop for FileWriter {
 }
 
 impl OpenPart {
+    /// Returns whether the next rows are to begin a new file.
+    fn is_over(&self, rolling: RollingPolicy, now: Instant) -> bool {
+        now.duration_since(self.created) >= rolling.rollover_interval
+            || now.duration_since(self.last_rows) >= rolling.inactivity_interval
+    }
+
     /// Writes the buffer on a blocking thread.
     async fn flush(mut self) -> Result<OpenPart> {
         blocking(move || {
@@ -252,6 +284,11 @@ impl OpenPart {
         })
         .await
     }
+}
+
+/// Returns what the hidden names of a sink's files end in.
+pub(super) fn hidden_ending(sink_id: &str) -> String {
+    format!(".{:016x}.inprogress", xxh3_64(sink_id.as_bytes()))
 }
 
 /// Runs file work on a blocking thread.
@@ -284,6 +321,7 @@ pub(super) fn relative(root: &Path, path: &Path) -> PathBuf {
 mod tests {
     use super::super::Filesystem;
     use super::*;
+    use crate::changelog::RowKind;
     use crate::connector::TableFactory;
     use crate::connector::testing::{self, block_on, writer_context};
     use crate::schema::TypeRoot;
@@ -403,5 +441,133 @@ mod tests {
             }
             assert_eq!(writer.prepare_commit(1).await.unwrap().len(), 3);
         });
+    }
+
+    #[test]
+    fn files_roll_after_their_time_and_with_every_checkpoint() {
+        let folder = tempfile::tempdir().unwrap();
+        let count = |more: &[(&str, &str)]| {
+            let table = table(folder.path(), &[], more);
+            let sink = Filesystem.create_sink(&table.context()).unwrap();
+            block_on(async {
+                let mut writer = sink.open_writer(writer_context(false)).await.unwrap();
+                let mut counts = Vec::new();
+                for checkpoint in 1..3 {
+                    for id in 0..2 {
+                        writer.write(batch(&table, &[(id, None)])).await.unwrap();
+                    }
+                    counts.push(writer.prepare_commit(checkpoint).await.unwrap().len());
+                }
+                counts.push(writer.prepare_commit(3).await.unwrap().len());
+                counts
+            })
+        };
+        assert_eq!(count(&[]), [1, 1, 0]);
+        assert_eq!(count(&[("sink.rolling-policy.rollover-interval", "0 s")]), [2, 2, 0]);
+        assert_eq!(count(&[("sink.rolling-policy.inactivity-interval", "0 s")]), [2, 2, 0]);
+    }
+
+    /// Returns the hidden files of a folder.
+    fn hidden(root: &Path) -> usize {
+        let items = fs::read_dir(root).unwrap().map(|item| item.unwrap().path());
+        items.filter(|path| super::super::listing::is_hidden(path)).count()
+    }
+
+    #[test]
+    fn a_job_that_goes_on_removes_its_own_unfinished_files_and_no_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = table(folder.path(), &[], &[]);
+        let sink = Filesystem.create_sink(&table.context()).unwrap();
+        block_on(async {
+            let other = WriterContext { sink_id: Arc::from("job-2"), ..writer_context(false) };
+            let mut other = sink.open_writer(other).await.unwrap();
+            other.write(batch(&table, &[(7, None)])).await.unwrap();
+            let others = other.prepare_commit(1).await.unwrap();
+            let mut writer = sink.open_writer(writer_context(false)).await.unwrap();
+            writer.write(batch(&table, &[(1, None)])).await.unwrap();
+            let prepared = writer.prepare_commit(1).await.unwrap();
+            writer.write(batch(&table, &[(2, None)])).await.unwrap();
+            let lost = writer.prepare_commit(2).await.unwrap();
+            writer.write(batch(&table, &[(3, None)])).await.unwrap();
+            // A crash: nothing is tidied up.
+            std::mem::forget(writer);
+            assert_eq!((lost.len(), hidden(folder.path())), (1, 4));
+            let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
+            committer.discard_unfinished("job-1", &prepared).await.unwrap();
+            assert_eq!(hidden(folder.path()), 2);
+            committer.commit(1, &prepared).await.unwrap();
+            assert_eq!(content(folder.path()), [": 1,;"]);
+            committer.commit(1, &others).await.unwrap();
+            assert_eq!((content(folder.path()).len(), hidden(folder.path())), (2, 0));
+        });
+    }
+
+    #[test]
+    fn a_file_that_is_in_neither_place_fails_the_commit() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = table(folder.path(), &[], &[]);
+        let sink = Filesystem.create_sink(&table.context()).unwrap();
+        block_on(async {
+            let mut writer = sink.open_writer(writer_context(false)).await.unwrap();
+            writer.write(batch(&table, &[(1, None)])).await.unwrap();
+            let prepared = writer.prepare_commit(1).await.unwrap();
+            let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
+            committer.commit(1, &prepared).await.unwrap();
+            for item in fs::read_dir(folder.path()).unwrap() {
+                fs::remove_file(item.unwrap().path()).unwrap();
+            }
+            let error = committer.commit(1, &prepared).await.unwrap_err();
+            assert!(error.message().contains("is gone before it was committed"), "{error:?}");
+        });
+    }
+
+    #[test]
+    fn writers_of_one_sink_write_files_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let table = table(folder.path(), &["k"], &[]);
+        let sink = Filesystem.create_sink(&table.context()).unwrap();
+        block_on(async {
+            let mut prepared = Vec::new();
+            for number in 0..3 {
+                let ctx = WriterContext { writer: number, writer_count: 3, ..writer_context(false) };
+                let mut writer = sink.open_writer(ctx).await.unwrap();
+                writer.write(batch(&table, &[(number as i32, Some("a"))])).await.unwrap();
+                prepared.extend(writer.prepare_commit(1).await.unwrap());
+            }
+            let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
+            committer.commit(1, &prepared).await.unwrap();
+        });
+        assert_eq!(content(folder.path()), ["k=a: 0;", "k=a: 1;", "k=a: 2;"]);
+    }
+
+    #[test]
+    fn a_format_of_changes_takes_every_kind() {
+        let folder = tempfile::tempdir().unwrap();
+        let columns = vec![
+            Column::physical("id", TypeRoot::Int.nullable()),
+            Column::physical("k", TypeRoot::STRING.nullable()),
+        ];
+        let path = folder.path().to_str().unwrap();
+        let entries = [("path", path), ("format", "debezium-json")];
+        let mut table = testing::Table::new("filesystem", columns, &entries);
+        table.partition_keys = vec!["k".to_owned()];
+        let sink = Filesystem.create_sink(&table.context()).unwrap();
+        assert_eq!(sink.changelog_mode(ChangelogMode::ALL), ChangelogMode::ALL);
+        let rows = batch(&table, &[(1, Some("a")), (2, Some("b")), (3, Some("a"))]).rows().clone();
+        let kinds = [RowKind::UpdateBefore, RowKind::Insert, RowKind::UpdateAfter];
+        block_on(async {
+            let mut writer = sink.open_writer(writer_context(false)).await.unwrap();
+            writer.write(ChangelogBatch::with_kinds(rows, kinds)).await.unwrap();
+            let prepared = writer.prepare_commit(1).await.unwrap();
+            let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
+            committer.commit(1, &prepared).await.unwrap();
+        });
+        assert_eq!(
+            content(folder.path()),
+            [
+                "k=a: {\"before\":{\"id\":1},\"after\":null,\"op\":\"d\"};{\"before\":null,\"after\":{\"id\":3},\"op\":\"c\"};",
+                "k=b: {\"before\":null,\"after\":{\"id\":2},\"op\":\"c\"};"
+            ]
+        );
     }
 }

@@ -50,8 +50,11 @@ impl DynamicTableSource for FilesystemSource {
     }
 
     fn metadata_columns(&self) -> Vec<MetadataColumn> {
-        let columns = FileProperty::all().into_iter();
-        columns.map(|(key, _, data_type)| MetadataColumn { key, data_type }).collect()
+        let properties = FileProperty::all().into_iter();
+        let mut columns: Vec<MetadataColumn> =
+            properties.map(|(key, _, data_type)| MetadataColumn { key, data_type }).collect();
+        columns.extend(self.format.metadata_columns());
+        columns
     }
 
     fn estimated_bytes(&self) -> Option<u64> {
@@ -86,17 +89,26 @@ impl DynamicTableSource for FilesystemSource {
                 origin,
             });
         }
+        let of_format = self.format.metadata_columns();
+        let mut of_records = Vec::new();
         for wanted in &projection.metadata {
             let property = FileProperty::all().into_iter().find(|(key, ..)| key == wanted);
-            let (key, property, data_type) =
-                property.ok_or_else(|| Error::internal(format!("there is no metadata column '{wanted}'")))?;
-            columns.push(OutputColumn {
-                name: key.to_owned(),
-                data_type,
-                origin: ColumnOrigin::Metadata(property),
-            });
+            let (key, data_type, origin) = match property {
+                Some((key, property, data_type)) => (key, data_type, ColumnOrigin::Metadata(property)),
+                None => {
+                    let column =
+                        of_format.iter().find(|column| column.key == wanted).cloned().ok_or_else(|| {
+                            Error::internal(format!("there is no metadata column '{wanted}'"))
+                        })?;
+                    of_records.push(column.key);
+                    let at = in_file.len() + of_records.len() - 1;
+                    (column.key, column.data_type, ColumnOrigin::File(at))
+                }
+            };
+            columns.push(OutputColumn { name: key.to_owned(), data_type, origin });
         }
-        Ok(Box::new(FileDecoder::new(Arc::clone(&self.table), self.format.decoder(&in_file), columns)))
+        let records = self.format.decoder(&in_file, &of_records);
+        Ok(Box::new(FileDecoder::new(Arc::clone(&self.table), records, columns)))
     }
 }
 
@@ -265,6 +277,58 @@ mod tests {
             let SourceEvent::Frame(third) = resumed.next().await.unwrap() else { panic!("no frame") };
             assert_eq!(decode(&*source, &[third], &[0], &[]).unwrap(), ["3"]);
         });
+    }
+
+    #[test]
+    fn a_position_forgets_removed_files_and_misses_files_read_in_part() {
+        let folder = tempfile::tempdir().unwrap();
+        write(folder.path(), "a.csv", b"1,a,2020-01-01\n");
+        write(folder.path(), "b.csv", b"2,a,2020-01-01\n");
+        let source = source(folder.path(), &[], &[("source.monitor-interval", "1 ms")]);
+        block_on(async {
+            let mut reader = source.open(None).unwrap();
+            for _ in 0..2 {
+                reader.next().await.unwrap();
+            }
+            assert_eq!(reader.position().len(), 2);
+            fs::remove_file(folder.path().join("a.csv")).unwrap();
+            write(folder.path(), "c.csv", b"3,a,2020-01-01\n");
+            let SourceEvent::Frame(frame) = reader.next().await.unwrap() else { panic!("no frame") };
+            assert_eq!(decode(&*source, &[frame], &[0], &[]).unwrap(), ["3"]);
+            let position = reader.position();
+            let names: Vec<&str> = position.keys().filter_map(|path| path.rsplit('/').next()).collect();
+            assert_eq!(names, ["b.csv", "c.csv"]);
+            for (name, at) in [("c.csv", "20"), ("x.csv", "3")] {
+                let path = folder.path().join(name).display().to_string();
+                let position = SourcePosition::from([(path.clone(), at.to_owned())]);
+                let error = source.open(Some(&position)).err().unwrap();
+                let expected = format!("file '{path}' was read up to offset {at} and is now gone or shorter");
+                assert_eq!(error.message(), expected);
+            }
+        });
+    }
+
+    #[test]
+    fn change_events_come_with_their_kinds_and_metadata() {
+        let folder = tempfile::tempdir().unwrap();
+        let event =
+            r#"{"before":{"id":1,"name":"a"},"after":{"id":1,"name":"b"},"source":{"table":"t"},"op":"u"}"#;
+        write(folder.path(), "day=2020-01-01/a.json", event.as_bytes());
+        let path = folder.path().to_str().unwrap();
+        let entries = [("path", path), ("format", "debezium-json")];
+        let mut table = testing::Table::new("filesystem", columns(), &entries);
+        table.partition_keys = vec!["day".to_owned()];
+        let source = Filesystem.create_source(&table.context()).unwrap();
+        assert_eq!(source.changelog_mode(), ChangelogMode::ALL);
+        let keys = ["source.table", "file.name", "source.database"];
+        assert_eq!(
+            rows(&*source, &[2, 1], &keys).unwrap(),
+            ["2020-01-01|a|t|a.json|NULL", "2020-01-01|b|t|a.json|NULL"]
+        );
+        let frames = block_on(async { read_all(&mut *source.open(None).unwrap()).await.unwrap() });
+        let projection = Projection { physical: vec![0, 2], metadata: Vec::new() };
+        let batch = source.decoder(&projection).unwrap().decode(&frames[0]).unwrap().remove(0);
+        assert_eq!(batch.kind_bytes(), Some(&[1_u8, 2][..]));
     }
 
     proptest! {

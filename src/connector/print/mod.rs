@@ -1,4 +1,7 @@
 //! `print`: shows every row with its kind. Rows look as Java's `Row.toString` writes them, not as in the client's results.
+//!
+//! Lines are out at once and cannot be taken back: the sink is at-least-once, and a job that goes on from a checkpoint prints
+//! again what it had printed since.
 
 mod row_text;
 
@@ -34,7 +37,7 @@ impl TableFactory for Print {
     }
 
     fn doc(&self) -> &'static str {
-        "Shows every row with its kind, for tests and first steps."
+        "Shows every row with its kind as soon as it comes; rows may be shown again after a failure (at-least-once)."
     }
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
@@ -72,6 +75,10 @@ impl DynamicTableSink for PrintSink {
 
     fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
         requested
+    }
+
+    fn has_single_writer(&self) -> bool {
+        true
     }
 
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
@@ -154,7 +161,7 @@ mod tests {
         let batch = ChangelogBatch::with_kinds(rows, [RowKind::Insert, RowKind::Delete]);
         let printed = Arc::new(Printed::default());
         let output: Arc<dyn OutputPort> = Arc::<Printed>::clone(&printed);
-        let ctx = WriterContext { writer, writer_count, output, overwrite: false };
+        let ctx = WriterContext { sink_id: Arc::from(""), writer, writer_count, output, overwrite: false };
         testing::block_on(async {
             let mut writer = sink.open_writer(ctx).await.unwrap();
             writer.write(batch).await.unwrap();

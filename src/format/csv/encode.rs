@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, ListArray, RecordBatch, StructArray};
+use arrow::array::{Array, ArrayRef, AsArray, ListArray, StructArray};
 
 use super::CsvSettings;
+use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::format::RecordEncoder;
 use crate::format::text::{ScalarWriter, TextStyle, TimestampStandard};
+use crate::format::{RecordEncoder, inserts_only};
 use crate::schema::{DataType, TypeRoot};
 
 /// The length beyond which a text is quoted without being looked at.
@@ -176,7 +177,8 @@ impl FieldWriter {
 }
 
 impl RecordEncoder for CsvEncoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+    fn encode(&mut self, rows: &ChangelogBatch, out: &mut Vec<u8>) -> Result<()> {
+        let rows = inserts_only(rows)?;
         let settings = Arc::clone(&self.settings);
         let columns = settings.columns.iter().zip(rows.columns());
         let fields: Vec<FieldWriter> = columns

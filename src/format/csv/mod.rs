@@ -185,7 +185,7 @@ impl DecodingFormat for CsvFormat {
         Framing::Lines(self.0.dialect)
     }
 
-    fn decoder(&self, projection: &[usize]) -> Box<dyn RecordDecoder> {
+    fn decoder(&self, projection: &[usize], _metadata: &[&str]) -> Box<dyn RecordDecoder> {
         Box::new(CsvDecoder::new(Arc::clone(&self.0), projection))
     }
 }

@@ -6,16 +6,25 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch};
 
 use super::{JsonSettings, MapNullKeyMode};
+use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::format::RecordEncoder;
 use crate::format::text::{ScalarWriter, TextStyle};
+use crate::format::{RecordEncoder, inserts_only};
 use crate::schema::{DataType, TypeRoot};
 
-/// Encodes rows.
+/// Encodes rows, one object a line.
 pub(super) struct JsonEncoder {
+    objects: ObjectWriter,
+}
+
+/// Writes rows as objects.
+pub(in crate::format) struct ObjectWriter {
     settings: Arc<JsonSettings>,
     writer: ValueWriter,
 }
+
+/// The columns of a batch, each with its key, ready to be written.
+pub(in crate::format) struct ObjectFields(Vec<(Vec<u8>, ColumnWriter)>);
 
 struct ValueWriter {
     style: TextStyle,
@@ -46,6 +55,25 @@ enum ValuesWriter {
 
 impl JsonEncoder {
     pub(super) fn new(settings: Arc<JsonSettings>) -> JsonEncoder {
+        JsonEncoder { objects: ObjectWriter::new(settings) }
+    }
+}
+
+impl RecordEncoder for JsonEncoder {
+    fn encode(&mut self, rows: &ChangelogBatch, out: &mut Vec<u8>) -> Result<()> {
+        let rows = inserts_only(rows)?;
+        let fields = self.objects.prepare(rows)?;
+        for row in 0..rows.num_rows() {
+            self.objects.write(&fields, row, out)?;
+            out.push(b'\n');
+        }
+        Ok(())
+    }
+}
+
+impl ObjectWriter {
+    /// Creates a writer of a table's rows.
+    pub(in crate::format) fn new(settings: Arc<JsonSettings>) -> ObjectWriter {
         let writer = ValueWriter {
             style: TextStyle { timestamps: settings.timestamps, is_plain_decimal: settings.is_plain_decimal },
             omits_nulls: settings.omits_nulls,
@@ -53,20 +81,30 @@ impl JsonEncoder {
             null_key_literal: settings.null_key_literal.clone(),
             scratch: Vec::new(),
         };
-        JsonEncoder { settings, writer }
+        ObjectWriter { settings, writer }
     }
-}
 
-impl RecordEncoder for JsonEncoder {
-    fn encode(&mut self, rows: &RecordBatch, out: &mut Vec<u8>) -> Result<()> {
+    /// Prepares the columns of a batch.
+    ///
+    /// # Errors
+    /// A column has another Arrow type than its declared type asks for.
+    pub(in crate::format) fn prepare(&self, rows: &RecordBatch) -> Result<ObjectFields> {
         let columns = self.settings.columns.iter().zip(rows.columns());
         let fields = columns.map(|(column, array)| named(&column.name, &column.data_type, array));
-        let fields = fields.collect::<Result<Vec<_>>>()?;
-        for row in 0..rows.num_rows() {
-            self.writer.write_row(&fields, row, out)?;
-            out.push(b'\n');
-        }
-        Ok(())
+        Ok(ObjectFields(fields.collect::<Result<_>>()?))
+    }
+
+    /// Appends a row as an object.
+    ///
+    /// # Errors
+    /// A map has a NULL key, which the options forbid.
+    pub(in crate::format) fn write(
+        &mut self,
+        fields: &ObjectFields,
+        row: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<()> {
+        self.writer.write_row(&fields.0, row, out)
     }
 }
 

@@ -4,7 +4,11 @@
 
 mod decode;
 mod encode;
+mod fault;
 mod parser;
+mod row;
+mod shape;
+mod value;
 
 use std::sync::Arc;
 
@@ -18,6 +22,11 @@ use crate::options::{ConfigOption, OptionDef, OptionValue};
 use crate::schema::{Column, DataType, TypeRoot};
 use decode::JsonDecoder;
 use encode::JsonEncoder;
+pub(super) use encode::ObjectWriter;
+pub(super) use fault::{Fault, RowFault, shown};
+pub(super) use parser::{Cursor, unescape};
+pub(super) use row::RowReader;
+pub(super) use value::ValueReader;
 
 const FAIL_ON_MISSING_FIELD: ConfigOption<bool> = ConfigOption::with_default(
     "json.fail-on-missing-field",
@@ -56,9 +65,12 @@ const JSON_PARSER_ENABLED: ConfigOption<bool> = ConfigOption::with_default(
 
 /// What to do with NULL keys of maps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum MapNullKeyMode {
+pub(super) enum MapNullKeyMode {
+    /// Fail.
     Fail,
+    /// Leave the entry out.
     Drop,
+    /// Write another key.
     Literal,
 }
 
@@ -86,17 +98,21 @@ impl OptionValue for MapNullKeyMode {
 /// The format `json`.
 pub(crate) struct Json;
 
-/// How a table's records are read and written.
+/// How a table's records are read and written; formats that wrap JSON rows in an envelope share them.
 #[derive(Debug, Clone)]
-struct JsonSettings {
+pub(super) struct JsonSettings {
+    /// The option that lets broken records be skipped, as the table's user writes it.
+    skipping_key: String,
     columns: Vec<Column>,
     requires_fields: bool,
-    ignores_errors: bool,
+    /// Whether broken records are skipped.
+    pub(super) ignores_errors: bool,
     timestamps: TimestampStandard,
     null_key_mode: MapNullKeyMode,
     null_key_literal: String,
     is_plain_decimal: bool,
-    omits_nulls: bool,
+    /// Whether fields that are NULL are left out.
+    pub(super) omits_nulls: bool,
     zone: chrono_tz::Tz,
 }
 
@@ -134,20 +150,29 @@ impl FormatFactory for Json {
 impl JsonSettings {
     fn new(ctx: &FormatContext<'_>) -> Result<JsonSettings> {
         let requires_fields = ctx.get(&FAIL_ON_MISSING_FIELD)?;
-        let ignores_errors = ctx.get(&IGNORE_PARSE_ERRORS)?;
-        if requires_fields && ignores_errors {
+        ctx.get(&JSON_PARSER_ENABLED)?;
+        let settings = JsonSettings::shared(ctx)?;
+        if requires_fields && settings.ignores_errors {
             return Err(Error::validation(
                 "fail-on-missing-field and ignore-parse-errors shouldn't both be true.",
             ));
         }
-        ctx.get(&JSON_PARSER_ENABLED)?;
+        Ok(JsonSettings { requires_fields, ..settings })
+    }
+
+    /// Reads the options that every format with JSON rows has, by its own prefix.
+    ///
+    /// # Errors
+    /// A value does not parse, or a column's type has no form in JSON.
+    pub(super) fn shared(ctx: &FormatContext<'_>) -> Result<JsonSettings> {
         for column in ctx.columns {
             check_type(&column.data_type)?;
         }
         Ok(JsonSettings {
+            skipping_key: format!("{}ignore-parse-errors", ctx.prefix),
             columns: ctx.columns.to_vec(),
-            requires_fields,
-            ignores_errors,
+            requires_fields: false,
+            ignores_errors: ctx.get(&IGNORE_PARSE_ERRORS)?,
             timestamps: ctx.get(&TIMESTAMP_FORMAT)?,
             null_key_mode: ctx.get(&MAP_NULL_KEY_MODE)?,
             null_key_literal: ctx.get(&MAP_NULL_KEY_LITERAL)?,
@@ -155,6 +180,22 @@ impl JsonSettings {
             omits_nulls: ctx.get(&IGNORE_NULL_FIELDS)?,
             zone: ctx.zone,
         })
+    }
+
+    /// Makes a reader of single values.
+    pub(super) fn value_reader(&self) -> ValueReader {
+        ValueReader::new(self.zone, self.ignores_errors, self.requires_fields)
+    }
+
+    /// Makes a reader of the columns at the given positions.
+    pub(super) fn row_reader(&self, projection: &[usize]) -> RowReader {
+        let columns = projection.iter().map(|at| &self.columns[*at]);
+        RowReader::new(columns, self.value_reader(), self.requires_fields)
+    }
+
+    /// Returns what the hint of an error about a record says at its end.
+    pub(super) fn skipping(&self) -> String {
+        format!(" ('{}' = 'true' skips such records)", self.skipping_key)
     }
 }
 
@@ -182,7 +223,7 @@ impl DecodingFormat for JsonFormat {
         Framing::Lines(Dialect::LINES)
     }
 
-    fn decoder(&self, projection: &[usize]) -> Box<dyn RecordDecoder> {
+    fn decoder(&self, projection: &[usize], _metadata: &[&str]) -> Box<dyn RecordDecoder> {
         Box::new(JsonDecoder::new(Arc::clone(&self.0), projection))
     }
 }

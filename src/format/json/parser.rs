@@ -1,10 +1,12 @@
 //! Walks through JSON text without building anything.
+//!
+//! `Cursor` takes all of JSON; the functions named `plain_…` take only the commonest forms of a value, in a few instructions.
 
 /// Where text stops being JSON, and what should stand there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct SyntaxFault {
-    pub(super) at: usize,
-    pub(super) expected: &'static str,
+pub(in crate::format) struct SyntaxFault {
+    pub(in crate::format) at: usize,
+    pub(in crate::format) expected: &'static str,
 }
 
 type Parsed<T> = Result<T, SyntaxFault>;
@@ -14,43 +16,48 @@ const DEPTH_MAX: usize = 1_000;
 
 /// A place in a text.
 #[derive(Debug, Clone)]
-pub(super) struct Cursor<'a> {
+pub(in crate::format) struct Cursor<'a> {
     text: &'a [u8],
     at: usize,
 }
 
 /// A string as it stands in the text.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RawString<'a> {
+pub(in crate::format) struct RawString<'a> {
     /// What is between the quotes.
-    pub(super) inner: &'a [u8],
+    pub(in crate::format) inner: &'a [u8],
     /// Whether it holds escapes.
-    pub(super) is_escaped: bool,
+    pub(in crate::format) is_escaped: bool,
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Cursor<'a> {
+    pub(in crate::format) fn new(text: &'a [u8]) -> Cursor<'a> {
         Cursor { text, at: 0 }
     }
 
     /// Returns the offset.
-    pub(super) fn at(&self) -> usize {
+    pub(in crate::format) fn at(&self) -> usize {
         self.at
     }
 
-    /// Goes back to an offset.
-    pub(super) fn rewind(&mut self, at: usize) {
+    /// Returns the whole text.
+    pub(in crate::format) fn text(&self) -> &'a [u8] {
+        self.text
+    }
+
+    /// Goes to an offset.
+    pub(in crate::format) fn rewind(&mut self, at: usize) {
         self.at = at;
     }
 
     /// Returns the text between an offset and here.
-    pub(super) fn since(&self, start: usize) -> &'a [u8] {
+    pub(in crate::format) fn since(&self, start: usize) -> &'a [u8] {
         &self.text[start..self.at]
     }
 
     /// Skips blanks and returns the next byte, which is not consumed.
     #[inline]
-    pub(super) fn peek(&mut self) -> Option<u8> {
+    pub(in crate::format) fn peek(&mut self) -> Option<u8> {
         while let Some(byte) = self.text.get(self.at) {
             if !matches!(byte, b' ' | b'\t' | b'\r' | b'\n') {
                 return Some(*byte);
@@ -62,7 +69,7 @@ impl<'a> Cursor<'a> {
 
     /// Consumes the byte if it comes next.
     #[inline]
-    pub(super) fn take(&mut self, byte: u8) -> bool {
+    pub(in crate::format) fn take(&mut self, byte: u8) -> bool {
         let is_next = self.peek() == Some(byte);
         self.at += usize::from(is_next);
         is_next
@@ -70,17 +77,26 @@ impl<'a> Cursor<'a> {
 
     /// Consumes the byte, which must come next.
     #[inline]
-    pub(super) fn expect(&mut self, byte: u8, expected: &'static str) -> Parsed<()> {
+    pub(in crate::format) fn expect(&mut self, byte: u8, expected: &'static str) -> Parsed<()> {
         if self.take(byte) { Ok(()) } else { Err(self.fault(expected)) }
     }
 
-    pub(super) fn fault(&self, expected: &'static str) -> SyntaxFault {
+    /// Fails if there is anything left but blanks.
+    pub(in crate::format) fn expect_end(&mut self) -> Parsed<()> {
+        match self.peek() {
+            None => Ok(()),
+            Some(_) => Err(self.fault("the end of the line")),
+        }
+    }
+
+    /// Returns the fault that something else was expected here.
+    pub(in crate::format) fn fault(&self, expected: &'static str) -> SyntaxFault {
         SyntaxFault { at: self.at, expected }
     }
 
     /// Consumes a string.
     #[inline]
-    pub(super) fn string(&mut self) -> Parsed<RawString<'a>> {
+    pub(in crate::format) fn string(&mut self) -> Parsed<RawString<'a>> {
         self.expect(b'"', "a string")?;
         let start = self.at;
         let mut is_escaped = false;
@@ -103,13 +119,14 @@ impl<'a> Cursor<'a> {
 
     /// Consumes a number, `true`, `false` or `null` and returns its text.
     #[inline]
-    pub(super) fn token(&mut self) -> Parsed<&'a [u8]> {
+    pub(in crate::format) fn token(&mut self) -> Parsed<&'a [u8]> {
         let start = self.at;
-        while self
-            .text
-            .get(self.at)
-            .is_some_and(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.'))
-        {
+        let rest = self.text.get(start..).unwrap_or_default();
+        if let Some(len) = plain_number(rest) {
+            self.at += len;
+            return Ok(&rest[..len]);
+        }
+        while self.text.get(self.at).is_some_and(|byte| is_token_byte(*byte)) {
             self.at += 1;
         }
         let token = &self.text[start..self.at];
@@ -121,7 +138,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Consumes any value. Does not recurse, however deep the value is.
-    pub(super) fn skip_value(&mut self) -> Parsed<()> {
+    pub(in crate::format) fn skip_value(&mut self) -> Parsed<()> {
         // One bit per open bracket would do; a byte is simpler and there are few.
         let mut open: Vec<u8> = Vec::new();
         loop {
@@ -169,11 +186,63 @@ impl<'a> Cursor<'a> {
 
     /// Consumes the key of an entry and the colon behind it.
     #[inline]
-    pub(super) fn key(&mut self) -> Parsed<RawString<'a>> {
+    pub(in crate::format) fn key(&mut self) -> Parsed<RawString<'a>> {
         let key = self.string()?;
         self.expect(b':', "':'")?;
         Ok(key)
     }
+}
+
+/// Returns whether a byte may be part of a number or a word.
+#[inline]
+fn is_token_byte(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+}
+
+/// Returns the content of the string at the start of a text if it has no escapes.
+#[inline]
+pub(in crate::format) fn plain_string(text: &[u8]) -> Option<&[u8]> {
+    let inner = text.strip_prefix(b"\"")?;
+    let end = memchr::memchr2(b'"', b'\\', inner)?;
+    (inner[end] == b'"').then_some(&inner[..end])
+}
+
+/// Returns the whole number at the start of a text and its length, if it has no more than 18 digits and something follows.
+#[inline]
+pub(in crate::format) fn plain_integer(text: &[u8]) -> Option<(i64, usize)> {
+    let is_negative = text.first() == Some(&b'-');
+    let start = usize::from(is_negative);
+    let mut at = start;
+    let mut value = 0_i64;
+    loop {
+        let digit = text.get(at)?.wrapping_sub(b'0');
+        if digit > 9 {
+            break;
+        }
+        value = value.wrapping_mul(10).wrapping_add(i64::from(digit));
+        at += 1;
+    }
+    if at == start || at - start > 18 || is_token_byte(text[at]) {
+        return None;
+    }
+    Some((if is_negative { -value } else { value }, at))
+}
+
+/// Returns the length of the number at the start of a text, if it has no exponent and something follows.
+#[inline]
+pub(in crate::format) fn plain_number(text: &[u8]) -> Option<usize> {
+    let digits = |from: usize| {
+        let mut at = from;
+        while text.get(at)?.is_ascii_digit() {
+            at += 1;
+        }
+        (at > from).then_some(at)
+    };
+    let mut at = digits(usize::from(text.first() == Some(&b'-')))?;
+    if text[at] == b'.' {
+        at = digits(at + 1)?;
+    }
+    (!is_token_byte(text[at])).then_some(at)
 }
 
 fn is_literal(token: &[u8]) -> bool {
@@ -195,7 +264,7 @@ fn is_number(token: &[u8]) -> bool {
 }
 
 /// Appends a string's characters, its escapes resolved. Escapes that are none stay as they are.
-pub(super) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
+pub(in crate::format) fn unescape(raw: &[u8], out: &mut Vec<u8>) {
     let mut rest = raw;
     while let Some(at) = memchr::memchr(b'\\', rest) {
         out.extend_from_slice(&rest[..at]);
@@ -240,7 +309,7 @@ fn hex_unit(text: &[u8]) -> Option<u32> {
 }
 
 /// Appends a value without the blanks between its parts, as Jackson prints a tree.
-pub(super) fn compact(value: &[u8], out: &mut Vec<u8>) {
+pub(in crate::format) fn compact(value: &[u8], out: &mut Vec<u8>) {
     let mut is_inside = false;
     let mut is_escaped = false;
     for byte in value {

@@ -1,4 +1,6 @@
 //! COLLECT: the multiset of a group's values, which lies in Arrow as a map from value to count.
+//!
+//! The entries are sorted by value, so that equal multisets are equal columns, whatever the order of arrival.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -93,7 +95,13 @@ impl Groups for Collected {
         for group in groups {
             offsets.push(offsets[offsets.len() - 1] + group.values.len() as i32);
         }
-        let values = groups.iter().flat_map(|group| &group.values);
+        let mut values: Vec<&(OwnedRow, i32)> = Vec::new();
+        for group in groups {
+            let start = values.len();
+            values.extend(&group.values);
+            values[start..].sort_unstable_by(|left, right| left.0.cmp(&right.0));
+        }
+        let values = values.into_iter();
         let keys = self.converter.convert_rows(values.clone().map(|(value, _)| value.row()))?.swap_remove(0);
         let counts: Int32Array = values.map(|(_, count)| Some(*count)).collect();
         let columns = StructArray::try_new(fields.clone(), vec![keys, Arc::new(counts)], None)?;

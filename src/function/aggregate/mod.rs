@@ -7,6 +7,7 @@ mod distinct;
 mod groups;
 mod list_agg;
 mod moments;
+mod running_sum;
 mod udaf;
 mod value;
 
@@ -24,6 +25,8 @@ use crate::schema::{DataType, TypeRoot};
 use udaf::FlinkAggregate;
 
 pub(crate) use aggregate_function::{AggregateDescription, AggregateFunction, describe_aggregate};
+pub(crate) use moments::Moments;
+pub(crate) use running_sum::{DecimalSum, FloatSum, IntegerSum, RunningSum};
 
 /// An aggregate call whose types are settled.
 #[derive(Debug, Clone)]

@@ -1,19 +1,20 @@
 //! SUM, AVG, variance and deviation: count, sum and sum of squares of each group, in integers, doubles or decimals.
+//!
+//! Batch queries and changelogs compute with the same `Moments`; only where their rows come from differs.
 
 use std::fmt::Debug;
+use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray,
-};
+use arrow::array::{Array, ArrayRef, ArrowPrimitiveType, AsArray, Int64Array, PrimitiveArray};
 use arrow::datatypes::{DataType as ArrowType, Decimal128Type, Float32Type, Float64Type, Int64Type};
 
 use super::super::EvalContext;
 use super::super::cast::cast as cast_column;
-use super::super::decimal::{DecimalOperation, fits};
 use super::aggregate_function::AggregateFunction;
 use super::groups::{Groups, Rows};
+use super::running_sum::{DecimalSum, FloatSum, IntegerSum, RunningSum};
 use crate::error::{Error, Result};
 use crate::schema::{DataType, TypeRoot};
 
@@ -50,129 +51,58 @@ pub(super) fn typed(name: &str, argument: &DataType) -> Option<(AggregateFunctio
 
 /// Creates the accumulator for arguments of the type that `typed` asked for.
 pub(super) fn accumulator(
-    kind: &AggregateFunction,
+    function: &AggregateFunction,
     argument: &DataType,
     result: &DataType,
 ) -> Box<dyn Groups> {
+    fn groups<A, S>(moments: Moments<S>) -> Box<dyn Groups>
+    where
+        A: ArrowPrimitiveType<Native: Into<S::Value>> + Debug,
+        S: RunningSum,
+    {
+        Box::new(MomentGroups::<A, S> { moments, argument: PhantomData })
+    }
     match &argument.root {
-        TypeRoot::Float => Box::new(Moments::<Float32Type>::new(kind, argument, result)),
-        TypeRoot::Double => Box::new(Moments::<Float64Type>::new(kind, argument, result)),
-        TypeRoot::Decimal(..) => Box::new(Moments::<Decimal128Type>::new(kind, argument, result)),
-        _ => Box::new(Moments::<Int64Type>::new(kind, argument, result)),
+        TypeRoot::Float => groups::<Float32Type, FloatSum>(Moments::new(function, argument, result)),
+        TypeRoot::Double => groups::<Float64Type, FloatSum>(Moments::new(function, argument, result)),
+        TypeRoot::Decimal(..) => {
+            groups::<Decimal128Type, DecimalSum>(Moments::new(function, argument, result))
+        }
+        _ => groups::<Int64Type, IntegerSum>(Moments::new(function, argument, result)),
     }
 }
 
-/// Returns the types of the states: sum, count, and for variances the sum of squares.
-pub(super) fn state_types(kind: &AggregateFunction, argument: &DataType) -> Vec<ArrowType> {
-    let sum = argument.to_arrow();
-    if needs_squares(kind) { vec![sum.clone(), ArrowType::Int64, sum] } else { vec![sum, ArrowType::Int64] }
-}
-
-fn needs_squares(kind: &AggregateFunction) -> bool {
-    !matches!(kind, AggregateFunction::Sum | AggregateFunction::Average)
-}
-
-/// A number that sums are kept in.
-trait Summand: Copy + Default + Debug + Send + Sync {
-    fn plus(self, other: Self) -> Self;
-    fn minus(self, other: Self) -> Self;
-    fn square(self) -> Self;
-    /// Returns the variance in the arithmetic of the type: of integers the quotients are cut.
-    fn variance(squares: Self, sum: Self, count: i64, divisor: i64) -> f64;
-    /// Returns the sum by the count; a decimal goes from the first scale to the second.
-    fn average(self, count: i64, scales: (u8, u8)) -> Option<Self>;
-    /// Returns the sum if the type can hold it.
-    fn checked(self) -> Option<Self>;
-}
-
-impl Summand for i64 {
-    fn plus(self, other: i64) -> i64 {
-        self.wrapping_add(other)
-    }
-    fn minus(self, other: i64) -> i64 {
-        self.wrapping_sub(other)
-    }
-    fn square(self) -> i64 {
-        self.wrapping_mul(self)
-    }
-    fn variance(squares: i64, sum: i64, count: i64, divisor: i64) -> f64 {
-        (squares.wrapping_sub(sum.wrapping_mul(sum) / count) / divisor) as f64
-    }
-    fn average(self, count: i64, _: (u8, u8)) -> Option<i64> {
-        Some(self / count)
-    }
-    fn checked(self) -> Option<i64> {
-        Some(self)
-    }
-}
-
-macro_rules! approximate_summands {
-    ($($native:ty),*) => {
-        $(impl Summand for $native {
-            fn plus(self, other: Self) -> Self { self + other }
-            fn minus(self, other: Self) -> Self { self - other }
-            fn square(self) -> Self { self * self }
-            fn variance(squares: Self, sum: Self, count: i64, divisor: i64) -> f64 {
-                f64::from((squares - sum * sum / count as Self) / divisor as Self)
-            }
-            fn average(self, count: i64, _: (u8, u8)) -> Option<Self> { Some(self / count as Self) }
-            fn checked(self) -> Option<Self> { Some(self) }
-        })*
+/// Returns the types of the states.
+pub(super) fn state_types(function: &AggregateFunction, argument: &DataType) -> Vec<ArrowType> {
+    let fields = match &argument.root {
+        TypeRoot::Float | TypeRoot::Double => Moments::<FloatSum>::state_fields_of(function),
+        TypeRoot::Decimal(..) => Moments::<DecimalSum>::state_fields_of(function),
+        _ => Moments::<IntegerSum>::state_fields_of(function),
     };
+    fields.into_iter().map(|(_, data_type)| data_type).collect()
 }
 
-approximate_summands!(f32, f64);
-
-/// A sum of decimals that passed what an i128 holds; it stays there.
-const OVERFLOWN: i128 = i128::MAX;
-
-impl Summand for i128 {
-    fn plus(self, other: i128) -> i128 {
-        if self == OVERFLOWN || other == OVERFLOWN {
-            return OVERFLOWN;
-        }
-        self.checked_add(other).unwrap_or(OVERFLOWN)
-    }
-    fn minus(self, other: i128) -> i128 {
-        if self == OVERFLOWN || other == OVERFLOWN {
-            return OVERFLOWN;
-        }
-        self.checked_sub(other).unwrap_or(OVERFLOWN)
-    }
-    fn square(self) -> i128 {
-        self
-    }
-    fn variance(_: i128, _: i128, _: i64, _: i64) -> f64 {
-        f64::NAN
-    }
-    fn average(self, count: i64, (from, to): (u8, u8)) -> Option<i128> {
-        let operation = DecimalOperation { left_scale: from, right_scale: 0, precision: 38, scale: to };
-        operation.divide(self.checked()?, i128::from(count))
-    }
-    fn checked(self) -> Option<i128> {
-        (self != OVERFLOWN && fits(self, 38)).then_some(self)
-    }
+fn needs_squares(function: &AggregateFunction) -> bool {
+    !matches!(function, AggregateFunction::Sum | AggregateFunction::Average)
 }
 
 /// Count, sum and sum of squares of groups.
 #[derive(Debug)]
-struct Moments<T: ArrowPrimitiveType> {
-    kind: AggregateFunction,
+pub(crate) struct Moments<S> {
+    function: AggregateFunction,
     argument: DataType,
     result: DataType,
-    sums: Vec<T::Native>,
+    sums: Vec<S>,
     counts: Vec<i64>,
-    squares: Vec<T::Native>,
+    /// Empty where the function needs none.
+    squares: Vec<S>,
 }
 
-impl<T> Moments<T>
-where
-    T: ArrowPrimitiveType + Debug,
-    T::Native: Summand,
-{
-    fn new(kind: &AggregateFunction, argument: &DataType, result: &DataType) -> Moments<T> {
+impl<S: RunningSum> Moments<S> {
+    /// Creates the moments of no groups; `function` is one that `typed` knows.
+    pub(crate) fn new(function: &AggregateFunction, argument: &DataType, result: &DataType) -> Moments<S> {
         Moments {
-            kind: kind.clone(),
+            function: function.clone(),
             argument: argument.clone(),
             result: result.clone(),
             sums: Vec::new(),
@@ -181,52 +111,94 @@ where
         }
     }
 
-    fn add(
-        &mut self,
-        values: &[ArrayRef],
-        rows: &Rows<'_>,
-        sign: i64,
-        combine: fn(T::Native, T::Native) -> T::Native,
-    ) -> Result<()> {
-        let values = column::<T>(values, 0)?;
-        let with_squares = needs_squares(&self.kind);
-        for (row, group) in rows.iter() {
-            if values.is_null(row) {
-                continue;
-            }
-            let value = values.value(row);
-            self.sums[group] = combine(self.sums[group], value);
-            self.counts[group] += sign;
-            if with_squares {
-                self.squares[group] = combine(self.squares[group], value.square());
-            }
+    /// Makes room for groups up to a count; new ones are empty.
+    pub(crate) fn grow(&mut self, group_count: usize) {
+        let group_count = group_count.max(self.counts.len());
+        self.sums.resize(group_count, S::default());
+        self.counts.resize(group_count, 0);
+        if needs_squares(&self.function) {
+            self.squares.resize(group_count, S::default());
         }
-        Ok(())
+    }
+
+    /// Returns whether `add_with_square` and its kin are to be called instead of `add`.
+    pub(crate) fn needs_squares(&self) -> bool {
+        needs_squares(&self.function)
+    }
+
+    /// Adds a value to a group.
+    #[inline]
+    pub(crate) fn add(&mut self, group: usize, value: S::Value) {
+        self.sums[group].add(value);
+        self.counts[group] += 1;
+    }
+
+    /// Takes a value back from a group.
+    #[inline]
+    pub(crate) fn subtract(&mut self, group: usize, value: S::Value) {
+        self.sums[group].subtract(value);
+        self.counts[group] -= 1;
+    }
+
+    /// Adds a value and its square to a group.
+    #[inline]
+    pub(crate) fn add_with_square(&mut self, group: usize, value: S::Value) {
+        self.add(group, value);
+        self.squares[group].add(S::square(value));
+    }
+
+    /// Takes a value and its square back from a group.
+    #[inline]
+    pub(crate) fn subtract_with_square(&mut self, group: usize, value: S::Value) {
+        self.subtract(group, value);
+        self.squares[group].subtract(S::square(value));
+    }
+
+    /// Empties a group.
+    pub(crate) fn clear(&mut self, group: usize) {
+        self.sums[group] = S::default();
+        self.counts[group] = 0;
+        if let Some(squares) = self.squares.get_mut(group) {
+            *squares = S::default();
+        }
+    }
+
+    /// Returns the results of groups.
+    ///
+    /// # Errors
+    /// The result's type is none of a number.
+    pub(crate) fn results(&self, groups: impl Iterator<Item = usize>) -> Result<ArrayRef> {
+        if self.needs_squares() { self.variances(groups) } else { self.quotients(groups) }
     }
 
     /// Computes sums or averages, which have the type of the argument but another scale.
-    fn quotients(&self, groups: Range<usize>) -> Result<ArrayRef> {
+    fn quotients(&self, groups: impl Iterator<Item = usize>) -> Result<ArrayRef> {
         let scale = |data_type: &DataType| data_type.root.as_decimal().map_or(0, |(_, scale)| scale);
         let scales = (scale(&self.argument), scale(&self.result));
-        let values: PrimitiveArray<T> = groups
-            .map(|group| match (&self.kind, self.counts[group]) {
-                (_, 0) => None,
-                (AggregateFunction::Sum, _) => self.sums[group].checked(),
-                (_, count) => self.sums[group].average(count, scales),
+        let is_sum = self.function == AggregateFunction::Sum;
+        let values: PrimitiveArray<S::Result> = groups
+            .map(|group| match self.counts[group] {
+                // A count below nothing is of values that were taken back without having been there.
+                count if count <= 0 => None,
+                _ if is_sum => self.sums[group].sum(),
+                count => self.sums[group].average(count, scales),
             })
             .collect();
         if matches!(self.argument.root, TypeRoot::Decimal(..)) {
             return Ok(Arc::new(values.with_data_type(self.result.to_arrow())));
         }
-        narrow(&(Arc::new(values) as ArrayRef), &self.argument, &self.result)
+        let wide = if self.argument.root.is_approximate() { TypeRoot::Double } else { TypeRoot::BigInt };
+        narrow(Arc::new(values), wide, &self.result)
     }
 
     /// Computes variances or deviations.
-    fn variances(&self, groups: Range<usize>) -> Result<ArrayRef> {
+    fn variances(&self, groups: impl Iterator<Item = usize>) -> Result<ArrayRef> {
         let is_sample =
-            matches!(self.kind, AggregateFunction::VarianceSample | AggregateFunction::DeviationSample);
-        let is_deviation =
-            matches!(self.kind, AggregateFunction::DeviationPopulation | AggregateFunction::DeviationSample);
+            matches!(self.function, AggregateFunction::VarianceSample | AggregateFunction::DeviationSample);
+        let is_deviation = matches!(
+            self.function,
+            AggregateFunction::DeviationPopulation | AggregateFunction::DeviationSample
+        );
         let values: PrimitiveArray<Float64Type> = groups
             .map(|group| {
                 let count = self.counts[group];
@@ -234,18 +206,83 @@ where
                 if divisor <= 0 {
                     return None;
                 }
-                let variance = Summand::variance(self.squares[group], self.sums[group], count, divisor);
+                let variance = S::variance(&self.squares[group], &self.sums[group], count, divisor);
                 Some(if is_deviation { variance.sqrt() } else { variance })
             })
             .collect();
-        narrow(&(Arc::new(values) as ArrayRef), &TypeRoot::Double.nullable(), &self.result)
+        narrow(Arc::new(values), TypeRoot::Double, &self.result)
+    }
+
+    /// Returns the names and types of the state's columns: those of the sum, the count, and those of the sum of squares.
+    pub(crate) fn state_fields(&self) -> Vec<(String, ArrowType)> {
+        Moments::<S>::state_fields_of(&self.function)
+    }
+
+    fn state_fields_of(function: &AggregateFunction) -> Vec<(String, ArrowType)> {
+        let named = |prefix: &str| {
+            let prefix = prefix.to_owned();
+            S::STATE.iter().map(move |(name, data_type)| (format!("{prefix}{name}"), data_type.clone()))
+        };
+        let mut fields: Vec<_> = named("").collect();
+        fields.push(("count".to_owned(), ArrowType::Int64));
+        if needs_squares(function) {
+            fields.extend(named("square_"));
+        }
+        fields
+    }
+
+    /// Returns the state of groups.
+    pub(crate) fn states(&self, groups: impl Iterator<Item = usize>) -> Vec<ArrayRef> {
+        let groups: Vec<usize> = groups.collect();
+        let of = |sums: &[S]| S::to_columns(&groups.iter().map(|group| sums[*group]).collect::<Vec<S>>());
+        let mut states = of(&self.sums);
+        states.push(Arc::new(Int64Array::from_iter_values(groups.iter().map(|group| self.counts[*group]))));
+        if self.needs_squares() {
+            states.extend(of(&self.squares));
+        }
+        states
+    }
+
+    /// Adds rows of states to groups.
+    ///
+    /// # Errors
+    /// The columns are others.
+    pub(crate) fn merge(
+        &mut self,
+        states: &[ArrayRef],
+        rows: impl Iterator<Item = (usize, usize)>,
+    ) -> Result<()> {
+        let width = S::STATE.len();
+        if states.len() != self.state_fields().len() {
+            return Err(Error::internal("the state of an aggregate of numbers has other columns"));
+        }
+        let sums = S::from_columns(&states[..width])?;
+        let counts = column::<Int64Type>(states, width)?;
+        let squares = if self.needs_squares() { S::from_columns(&states[width + 1..])? } else { Vec::new() };
+        for (row, group) in rows {
+            self.sums[group].merge(&sums[row]);
+            self.counts[group] += if counts.is_null(row) { 0 } else { counts.value(row) };
+            if let Some(square) = squares.get(row) {
+                self.squares[group].merge(square);
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns how many bytes are allocated.
+    pub(crate) fn bytes(&self) -> usize {
+        (self.sums.capacity() + self.squares.capacity()) * size_of::<S>()
+            + self.counts.capacity() * size_of::<i64>()
     }
 }
 
 /// Casts results to their type; integers wrap.
-fn narrow(values: &ArrayRef, from: &DataType, to: &DataType) -> Result<ArrayRef> {
+fn narrow(values: ArrayRef, from: TypeRoot, to: &DataType) -> Result<ArrayRef> {
+    if from == to.root {
+        return Ok(values);
+    }
     let context = EvalContext { zone: chrono_tz::Tz::UTC, query_start: None, database: String::new() };
-    cast_column(values, from, to, false, &context)
+    cast_column(&values, &from.nullable(), to, false, &context)
 }
 
 fn column<T: ArrowPrimitiveType>(columns: &[ArrayRef], index: usize) -> Result<&PrimitiveArray<T>> {
@@ -255,30 +292,59 @@ fn column<T: ArrowPrimitiveType>(columns: &[ArrayRef], index: usize) -> Result<&
         .ok_or_else(|| Error::internal("an aggregate of numbers got another column"))
 }
 
-impl<T> Groups for Moments<T>
+/// The moments of a batch query's groups, over arguments of an Arrow type.
+#[derive(Debug)]
+struct MomentGroups<A, S> {
+    moments: Moments<S>,
+    argument: PhantomData<fn() -> A>,
+}
+
+impl<A, S> MomentGroups<A, S>
 where
-    T: ArrowPrimitiveType + Debug,
-    T::Native: Summand,
+    A: ArrowPrimitiveType<Native: Into<S::Value>>,
+    S: RunningSum,
+{
+    fn each(
+        &mut self,
+        values: &[ArrayRef],
+        rows: &Rows<'_>,
+        mut change: impl FnMut(&mut Moments<S>, usize, S::Value),
+    ) -> Result<()> {
+        let values = column::<A>(values, 0)?;
+        for (row, group) in rows.iter() {
+            if values.is_valid(row) {
+                change(&mut self.moments, group, values.value(row).into());
+            }
+        }
+        Ok(())
+    }
+}
+
+impl<A, S> Groups for MomentGroups<A, S>
+where
+    A: ArrowPrimitiveType<Native: Into<S::Value>> + Debug,
+    S: RunningSum,
 {
     fn grow(&mut self, group_count: usize) {
-        let group_count = group_count.max(self.counts.len());
-        self.sums.resize(group_count, T::Native::default());
-        self.counts.resize(group_count, 0);
-        if needs_squares(&self.kind) {
-            self.squares.resize(group_count, T::Native::default());
-        }
+        self.moments.grow(group_count);
     }
 
     fn count(&self) -> usize {
-        self.counts.len()
+        self.moments.counts.len()
     }
 
     fn update(&mut self, values: &[ArrayRef], rows: &Rows<'_>) -> Result<()> {
-        self.add(values, rows, 1, Summand::plus)
+        if self.moments.needs_squares() {
+            return self.each(values, rows, Moments::add_with_square);
+        }
+        self.each(values, rows, Moments::add)
     }
 
     fn retract(&mut self, values: &[ArrayRef], rows: &Rows<'_>) -> Result<()> {
-        self.add(values, rows, -1, Summand::minus)
+        if self.moments.needs_squares() {
+            return self.each(values, rows, Moments::subtract_with_square);
+        }
+        self.each(values, rows, Moments::subtract)
     }
 
     fn can_retract(&self) -> bool {
@@ -286,51 +352,26 @@ where
     }
 
     fn merge(&mut self, states: &[ArrayRef], rows: &Rows<'_>) -> Result<()> {
-        let (sums, counts) = (column::<T>(states, 0)?, column::<Int64Type>(states, 1)?);
-        let squares = if needs_squares(&self.kind) { Some(column::<T>(states, 2)?) } else { None };
-        for (row, group) in rows.iter() {
-            // A sum that passed its type is NULL in the state but has a count.
-            let sum = if sums.is_valid(row) || counts.value(row) == 0 { Some(sums.value(row)) } else { None };
-            self.sums[group] = match sum {
-                Some(sum) => self.sums[group].plus(sum),
-                None => T::Native::MAX_TOTAL_ORDER,
-            };
-            self.counts[group] += counts.value(row);
-            if let Some(squares) = squares {
-                self.squares[group] = self.squares[group].plus(squares.value(row));
-            }
-        }
-        Ok(())
+        self.moments.merge(states, rows.iter())
     }
 
     fn results(&self, groups: Range<usize>) -> Result<ArrayRef> {
-        if needs_squares(&self.kind) { self.variances(groups) } else { self.quotients(groups) }
+        self.moments.results(groups)
     }
 
     fn states(&self, groups: Range<usize>) -> Result<Vec<ArrayRef>> {
-        let numbers = |values: &[T::Native]| -> ArrayRef {
-            let array: PrimitiveArray<T> = values.iter().map(|value| value.checked()).collect();
-            Arc::new(array.with_data_type(self.argument.to_arrow()))
-        };
-        let mut states = vec![
-            numbers(&self.sums[groups.clone()]),
-            Arc::new(Int64Array::from(self.counts[groups.clone()].to_vec())) as ArrayRef,
-        ];
-        if needs_squares(&self.kind) {
-            states.push(numbers(&self.squares[groups]));
-        }
-        Ok(states)
+        Ok(self.moments.states(groups))
     }
 
     fn drop_first(&mut self, group_count: usize) {
-        self.sums.drain(..group_count);
-        self.counts.drain(..group_count);
-        if needs_squares(&self.kind) {
-            self.squares.drain(..group_count);
+        self.moments.sums.drain(..group_count);
+        self.moments.counts.drain(..group_count);
+        if self.moments.needs_squares() {
+            self.moments.squares.drain(..group_count);
         }
     }
 
     fn size(&self) -> usize {
-        (self.sums.capacity() + self.squares.capacity()) * size_of::<T::Native>() + self.counts.capacity() * 8
+        self.moments.bytes()
     }
 }

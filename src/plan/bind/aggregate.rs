@@ -68,12 +68,13 @@ impl Binder<'_> {
                 GroupClause::of(expressions)
             }
         };
-        let in_list = select.projection.iter().any(|item| match item {
-            ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
-                self.holds_aggregate(expr)
-            }
-            _ => false,
-        });
+        let in_list = select.qualify.iter().any(|condition| self.holds_aggregate(condition))
+            || select.projection.iter().any(|item| match item {
+                ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. } => {
+                    self.holds_aggregate(expr)
+                }
+                _ => false,
+            });
         let is_grouped = !clause.expressions.is_empty()
             || clause.sets.is_some()
             || in_list
@@ -116,24 +117,30 @@ impl Binder<'_> {
         let input = relation.scope.clone();
         let set_order = clause.set_order();
         self.grouping = Some(Grouping { input, groups, set_order, kinds, aggregates: Vec::new(), is_filled });
+        self.allow_windows(select)?;
         let items = self.bind_items(&select.projection, &relation.scope)?;
-        let having = match &select.having {
-            Some(node) => Some((node, self.bind_expr(node, &relation.scope)?)),
-            None => None,
-        };
+        let qualify = self.bind_qualify(select, &relation.scope)?;
+        self.bind_sorting_windows(order_by, &relation.scope)?;
         // Aggregates that only ORDER BY has must be known before the plan is built; the sort binds them again by equality.
         for order in order_by {
             if self.holds_aggregate(&order.expr) {
                 self.bind_expr(&order.expr, &relation.scope)?;
             }
         }
+        let windows = self.windows.take().unwrap_or_default();
+        let having = match &select.having {
+            Some(node) => Some((node, self.bind_expr(node, &relation.scope)?)),
+            None => None,
+        };
         let grouping =
             self.grouping.take().ok_or_else(|| Error::internal("the groups of a SELECT were lost"))?;
         let mut plan = self.aggregate_plan(relation.plan, &grouping, clause)?;
         if let Some((node, condition)) = having {
             plan = self.having(plan, node, condition)?;
         }
-        Ok(BoundSelect { input: plan, scope: relation.scope, items, distinct, grouping: Some(grouping) })
+        let input = self.window_plan(plan, &windows, qualify)?;
+        let (grouping, windows) = (Some(grouping), Some(windows));
+        Ok(BoundSelect { input, scope: relation.scope, items, distinct, grouping, windows })
     }
 
     /// Returns what a group stands for: a number or an alias means an item of the list (Flink refuses both).
@@ -175,7 +182,9 @@ impl Binder<'_> {
         }
         // A group's expression means what it means below the aggregation, so it is bound there and compared.
         let Some(grouping) = self.grouping.take() else { return Ok(None) };
+        let windows = self.windows.take();
         let bound = self.bind_expr(node, &grouping.input);
+        self.windows = windows;
         let found = bound.ok().and_then(|bound| {
             grouping.groups.iter().find(|(expr, _)| *expr == bound.expr).map(|(_, column)| column.clone())
         });
@@ -201,8 +210,9 @@ impl Binder<'_> {
         let Some(grouping) = self.grouping.take() else {
             return Err(self.invalid(node, "Aggregate expressions cannot be nested"));
         };
+        let windows = self.windows.take();
         let bound = self.bind_aggregate_parts(node, name, call, &grouping);
-        self.grouping = Some(grouping);
+        (self.grouping, self.windows) = (Some(grouping), windows);
         let (aggregate, data_type) = bound?;
         let column = self.unique_column(name);
         let Some(grouping) = &mut self.grouping else {

@@ -89,8 +89,11 @@ impl Binder<'_> {
         scope: &Scope,
     ) -> Result<BoundExpr> {
         let name = call.name.to_string().replace('`', "");
-        if call.over.is_some() {
-            return Err(self.unsupported(node, "a window function (OVER)"));
+        if let Some(window) = &call.over {
+            return self.bind_window_call(node, &name, call, window, scope);
+        }
+        if function::RankingFunction::find(&name).is_some() {
+            return Err(self.invalid(node, "OVER clause is necessary for window functions"));
         }
         if name.eq_ignore_ascii_case("GROUPING") || name.eq_ignore_ascii_case("GROUPING_ID") {
             return self.bind_grouping(node, &name.to_ascii_uppercase(), call, scope);

@@ -16,8 +16,30 @@ use crate::plan::tables::name_parts;
 impl Binder<'_> {
     /// Binds a table with the joins behind it.
     pub(super) fn bind_joined(&mut self, entry: &ast::TableWithJoins) -> Result<Relation> {
-        let mut bound = self.bind_factor(&entry.relation)?;
-        for join in &entry.joins {
+        let first = self.bind_factor(&entry.relation)?;
+        self.join_all(first, &entry.joins)
+    }
+
+    /// Binds an entry of FROM that may name columns of the entries in front of it.
+    pub(super) fn bind_lateral(&mut self, left: Relation, entry: &ast::TableWithJoins) -> Result<Relation> {
+        let first = match &entry.relation {
+            factor @ ast::TableFactor::UNNEST { .. } => self.unnest(left, factor, false)?,
+            factor => {
+                let right = self.bind_factor(factor)?;
+                self.cross_join(left, right)?
+            }
+        };
+        self.join_all(first, &entry.joins)
+    }
+
+    /// Joins further tables to the first.
+    fn join_all(&mut self, first: Relation, joins: &[ast::Join]) -> Result<Relation> {
+        let mut bound = first;
+        for join in joins {
+            if let ast::TableFactor::UNNEST { .. } = &join.relation {
+                bound = self.join_unnest(bound, join)?;
+                continue;
+            }
             let right = self.bind_factor(&join.relation)?;
             bound = match &join.join_operator {
                 ast::JoinOperator::Join(constraint) | ast::JoinOperator::Inner(constraint) => {
@@ -99,7 +121,7 @@ impl Binder<'_> {
     }
 
     /// Binds the condition of ON.
-    fn bind_join_condition(&mut self, condition: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
+    pub(super) fn bind_join_condition(&mut self, condition: &ast::Expr, scope: &Scope) -> Result<BoundExpr> {
         let before = std::mem::replace(&mut self.in_join_condition, true);
         let bound = self.bind_expr(condition, scope);
         self.in_join_condition = before;

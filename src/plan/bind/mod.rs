@@ -17,6 +17,8 @@ mod scope;
 mod select;
 mod set_operation;
 mod subquery;
+mod unnest;
+mod window;
 
 pub(crate) use scope::{BoundExpr, BoundQuery, OutputColumn, Relation, Scope, ScopeColumn};
 
@@ -48,12 +50,16 @@ pub(crate) struct Binder<'a> {
     next_id: Rc<Cell<usize>>,
     /// Views around the current one, to find cycles.
     view_stack: Vec<String>,
+    /// How many queries stand around the current one; a view's own counts.
+    query_depth: usize,
     /// Named queries of WITH, innermost last.
     ctes: Vec<HashMap<String, BoundQuery>>,
     /// Scopes of the queries around a subquery, innermost last.
     outer: Vec<Scope>,
     /// Aggregate calls may stand here; set while a SELECT list with groups is bound.
     grouping: Option<aggregate::Grouping>,
+    /// Window functions may stand here; set while a SELECT list is bound.
+    windows: Option<window::Windows>,
     /// Whether a join condition is being bound: its equalities are keys, which compare by bits, so that NaN joins NaN.
     in_join_condition: bool,
     /// What names in the text stand for; None inside views, whose text is not the user's.
@@ -75,9 +81,11 @@ impl<'a> Binder<'a> {
             positions,
             next_id: Rc::new(Cell::new(0)),
             view_stack: Vec::new(),
+            query_depth: 0,
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,
+            windows: None,
             in_join_condition: false,
             expansion: Some(Expansion::default()),
         }

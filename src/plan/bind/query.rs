@@ -16,14 +16,18 @@ impl Binder<'_> {
         if !query.locks.is_empty() || query.for_clause.is_some() || !query.pipe_operators.is_empty() {
             return Err(self.unsupported(query, "this clause behind a query"));
         }
-        let has_names = query.with.is_some();
-        if let Some(with) = &query.with {
-            self.bind_with(with)?;
-        }
+        self.query_depth += 1;
+        let bound = self.bind_named_query(query);
+        self.query_depth -= 1;
+        bound
+    }
+
+    /// Binds WITH and what stands behind it.
+    fn bind_named_query(&mut self, query: &ast::Query) -> Result<BoundQuery> {
+        let Some(with) = &query.with else { return self.bind_query_body(query) };
+        self.bind_with(with)?;
         let bound = self.bind_query_body(query);
-        if has_names {
-            self.ctes.pop();
-        }
+        self.ctes.pop();
         bound
     }
 
@@ -69,40 +73,31 @@ impl Binder<'_> {
             Some(ast::OrderBy { kind: ast::OrderByKind::Expressions(expressions), .. }) => expressions,
             Some(_) => return Err(self.unsupported(query, "ORDER BY ALL")),
         };
-        let (skip, fetch) = self.limits(query)?;
-        if self.is_streaming && !order_by.is_empty() && fetch.is_none() && self.outer.is_empty() {
+        let limit = self.limits(query)?;
+        if self.is_streaming && !order_by.is_empty() && limit.1.is_none() && self.query_depth == 1 {
             return Err(Error::validation("Sort on a non-time-attribute field is not supported.")
                 .class(FlinkClass::TABLE)
                 .at(self.span(&order_by[0].expr))
                 .hint("Add LIMIT, or SET 'execution.runtime-mode' = 'batch'."));
         }
-        let bound = match query.body.as_ref() {
+        match query.body.as_ref() {
             ast::SetExpr::Select(select) => {
                 let select = self.bind_select(select, order_by)?;
                 if order_by.is_empty() {
-                    self.finish_select(select)?
-                } else {
-                    self.sorted_select(select, order_by)?
+                    let BoundQuery { plan, columns } = self.finish_select(select)?;
+                    return Ok(BoundQuery { plan: limited(plan, limit), columns });
                 }
+                self.sorted_select(select, order_by, limit)
             }
             body => {
                 let bound = self.bind_set_expr(body)?;
-                self.sorted_output(bound, order_by)?
+                self.sorted_output(bound, order_by, limit)
             }
-        };
-        if skip == 0 && fetch.is_none() {
-            return Ok(bound);
         }
-        let limit = Limit {
-            skip: (skip > 0).then(|| Box::new(lit(skip))),
-            fetch: fetch.map(|fetch| Box::new(lit(fetch))),
-            input: Arc::new(bound.plan),
-        };
-        Ok(BoundQuery { plan: LogicalPlan::Limit(limit), columns: bound.columns })
     }
 
     /// Reads LIMIT, OFFSET and FETCH.
-    fn limits(&self, query: &ast::Query) -> Result<(i64, Option<i64>)> {
+    fn limits(&self, query: &ast::Query) -> Result<Limits> {
         let mut skip = 0;
         let mut fetch = None;
         match &query.limit_clause {
@@ -133,8 +128,13 @@ impl Binder<'_> {
     }
 
     /// Sorts a SELECT: by its columns, or by expressions over its input that then ride along hidden.
-    fn sorted_select(&mut self, select: BoundSelect, order_by: &[ast::OrderByExpr]) -> Result<BoundQuery> {
-        let BoundSelect { input, scope, mut items, distinct, grouping } = select;
+    fn sorted_select(
+        &mut self,
+        select: BoundSelect,
+        order_by: &[ast::OrderByExpr],
+        limit: Limits,
+    ) -> Result<BoundQuery> {
+        let BoundSelect { input, scope, mut items, distinct, grouping, windows } = select;
         let shown = items.len();
         let mut keys: Vec<(usize, &ast::OrderByExpr)> = Vec::with_capacity(order_by.len());
         for order in order_by {
@@ -145,8 +145,11 @@ impl Binder<'_> {
             )? {
                 Some(position) => position,
                 None => {
+                    let windows_around = std::mem::replace(&mut self.windows, windows.clone());
                     let bound =
-                        self.with_grouping(grouping.clone(), |binder| binder.bind_expr(&order.expr, &scope))?;
+                        self.with_grouping(grouping.clone(), |binder| binder.bind_expr(&order.expr, &scope));
+                    self.windows = windows_around;
+                    let bound = bound?;
                     match items.iter().position(|(_, item)| item.expr == bound.expr) {
                         Some(position) => position,
                         None if distinct => {
@@ -166,7 +169,7 @@ impl Binder<'_> {
         }
         let (plan, mut columns) = self.project(input, items)?;
         let plan = if distinct { LogicalPlan::Distinct(Distinct::All(Arc::new(plan))) } else { plan };
-        let plan = sort(plan, &columns, &keys);
+        let plan = self.sorted(plan, &columns, &keys, limit);
         if columns.len() == shown {
             return Ok(BoundQuery { plan, columns });
         }
@@ -176,10 +179,12 @@ impl Binder<'_> {
     }
 
     /// Sorts the result of a set operation or VALUES by its columns.
-    fn sorted_output(&mut self, bound: BoundQuery, order_by: &[ast::OrderByExpr]) -> Result<BoundQuery> {
-        if order_by.is_empty() {
-            return Ok(bound);
-        }
+    fn sorted_output(
+        &mut self,
+        bound: BoundQuery,
+        order_by: &[ast::OrderByExpr],
+        limit: Limits,
+    ) -> Result<BoundQuery> {
         let mut keys = Vec::with_capacity(order_by.len());
         for order in order_by {
             let names = bound.columns.iter().map(|column| column.name.as_str());
@@ -190,8 +195,20 @@ impl Binder<'_> {
                 })?;
             keys.push((position, order));
         }
-        let plan = sort(bound.plan, &bound.columns, &keys);
+        let plan = self.sorted(bound.plan, &bound.columns, &keys, limit);
         Ok(BoundQuery { plan, columns: bound.columns })
+    }
+
+    /// Sorts and limits. A stream has no order of its own, so that in a subquery ORDER BY without LIMIT means nothing.
+    fn sorted(
+        &self,
+        input: LogicalPlan,
+        columns: &[OutputColumn],
+        keys: &[(usize, &ast::OrderByExpr)],
+        limit: Limits,
+    ) -> LogicalPlan {
+        let is_sorted = !keys.is_empty() && !(self.is_streaming && limit == (0, None));
+        limited(if is_sorted { sort(input, columns, keys) } else { input }, limit)
     }
 
     /// Returns which output column an ORDER BY expression names, by number or by name.
@@ -214,17 +231,34 @@ impl Binder<'_> {
     }
 }
 
-/// Makes a sort. Flink's NULLs are smallest: first in ascending, last in descending order.
+/// Rows that are left out, and rows that are taken.
+type Limits = (i64, Option<i64>);
+
+/// Leaves out rows and takes some of those behind.
+fn limited(input: LogicalPlan, (skip, fetch): Limits) -> LogicalPlan {
+    if skip == 0 && fetch.is_none() {
+        return input;
+    }
+    LogicalPlan::Limit(Limit {
+        skip: (skip > 0).then(|| Box::new(lit(skip))),
+        fetch: fetch.map(|fetch| Box::new(lit(fetch))),
+        input: Arc::new(input),
+    })
+}
+
+/// Makes a sort.
 fn sort(input: LogicalPlan, columns: &[OutputColumn], keys: &[(usize, &ast::OrderByExpr)]) -> LogicalPlan {
     let expr = keys
         .iter()
-        .map(|(position, order)| {
-            let ascending = order.options.asc.unwrap_or(true);
-            let nulls_first = order.options.nulls_first.unwrap_or(ascending);
-            SortExpr::new(Expr::Column(columns[*position].column.clone()), ascending, nulls_first)
-        })
+        .map(|(position, order)| sort_expr(Expr::Column(columns[*position].column.clone()), &order.options))
         .collect();
     LogicalPlan::Sort(Sort { expr, input: Arc::new(input), fetch: None })
+}
+
+/// Makes a key of an order. Flink's NULLs are smallest: first in ascending, last in descending order.
+pub(super) fn sort_expr(key: Expr, options: &ast::OrderByOptions) -> SortExpr {
+    let ascending = options.asc.unwrap_or(true);
+    SortExpr::new(key, ascending, options.nulls_first.unwrap_or(ascending))
 }
 
 /// Pairs output columns with their expressions.

@@ -6,6 +6,7 @@ use datafusion::common::{Column, TableReference};
 use datafusion::logical_expr::{Expr, LogicalPlan, LogicalPlanBuilder, Projection};
 use sqlparser::ast::{self, Spanned};
 
+use super::unnest::is_lateral;
 use super::{Binder, BoundQuery, OutputColumn, Relation, Scope, ScopeColumn};
 use crate::catalog::ObjectIdentifier;
 use crate::error::{Error, FlinkClass, Result};
@@ -21,18 +22,21 @@ const VIEW_DEPTH_MAX: usize = 64;
 impl Binder<'_> {
     /// Binds one entry of FROM with its joins.
     pub(super) fn bind_from(&mut self, from: &[ast::TableWithJoins]) -> Result<Relation> {
-        let mut relations = Vec::with_capacity(from.len());
+        let mut bound: Option<Relation> = None;
         for entry in from {
-            relations.push(self.bind_joined(entry)?);
+            bound = Some(match bound {
+                None => self.bind_joined(entry)?,
+                Some(left) if is_lateral(entry) => self.bind_lateral(left, entry)?,
+                Some(left) => {
+                    let right = self.bind_joined(entry)?;
+                    self.cross_join(left, right)?
+                }
+            });
         }
-        let mut relations = relations.into_iter();
-        let Some(mut bound) = relations.next() else {
-            return Ok(Relation { plan: LogicalPlanBuilder::empty(true).build()?, scope: Scope::default() });
-        };
-        for right in relations {
-            bound = self.cross_join(bound, right)?;
+        match bound {
+            Some(bound) => Ok(bound),
+            None => Ok(Relation { plan: LogicalPlanBuilder::empty(true).build()?, scope: Scope::default() }),
         }
-        Ok(bound)
     }
 
     /// Binds a table factor.
@@ -57,7 +61,7 @@ impl Binder<'_> {
             ast::TableFactor::NestedJoin { table_with_joins, alias: None } => {
                 self.bind_joined(table_with_joins)
             }
-            ast::TableFactor::UNNEST { .. } => Err(self.unsupported(factor, "UNNEST")),
+            ast::TableFactor::UNNEST { .. } => self.unnest_alone(factor),
             ast::TableFactor::TableFunction { .. } | ast::TableFactor::Function { .. } => {
                 Err(self.unsupported(factor, "a table function"))
             }
@@ -157,9 +161,11 @@ impl Binder<'_> {
             positions: Arc::clone(&query.positions),
             next_id: std::rc::Rc::clone(&self.next_id),
             view_stack: std::mem::take(&mut self.view_stack),
+            query_depth: 1,
             ctes: Vec::new(),
             outer: Vec::new(),
             grouping: None,
+            windows: None,
             in_join_condition: false,
             expansion: None,
         };
@@ -277,10 +283,11 @@ impl Binder<'_> {
     pub(super) fn bind_stored_expression(&mut self, text: &str, scope: &Scope) -> Result<super::BoundExpr> {
         let expression = crate::sql::parse_expression(text)?;
         let positions = std::mem::replace(&mut self.positions, Arc::clone(&expression.positions));
-        let (grouping, expansion) = (self.grouping.take(), self.expansion.take());
+        let (grouping, windows, expansion) =
+            (self.grouping.take(), self.windows.take(), self.expansion.take());
         let bound = self.bind_expr(&expression.body, scope);
         self.positions = positions;
-        (self.grouping, self.expansion) = (grouping, expansion);
+        (self.grouping, self.windows, self.expansion) = (grouping, windows, expansion);
         bound
     }
 
@@ -316,7 +323,7 @@ impl Binder<'_> {
     }
 
     /// Applies `AS alias (columns)`.
-    fn rename(&mut self, mut relation: Relation, alias: &ast::TableAlias) -> Result<Relation> {
+    pub(super) fn rename(&mut self, mut relation: Relation, alias: &ast::TableAlias) -> Result<Relation> {
         if !alias.columns.is_empty() && alias.columns.len() != relation.scope.columns.len() {
             let message = format!(
                 "List of column aliases must have same degree as table; table has {} columns ({}), whereas alias list has {} columns",

@@ -7,6 +7,7 @@ use datafusion::logical_expr::{Distinct, Expr, Filter, LogicalPlan, Projection};
 use sqlparser::ast::{self, Spanned};
 
 use super::expression::column_expr;
+use super::window::holds_window;
 use super::{Binder, BoundExpr, BoundQuery, OutputColumn, Scope};
 use crate::error::Result;
 use crate::plan::expand::{quoted, quoted_path};
@@ -25,6 +26,8 @@ pub(super) struct BoundSelect {
     pub(super) distinct: bool,
     /// Groups and aggregates, for ORDER BY.
     pub(super) grouping: Option<super::aggregate::Grouping>,
+    /// Window functions, for ORDER BY.
+    pub(super) windows: Option<super::window::Windows>,
 }
 
 impl Binder<'_> {
@@ -35,9 +38,9 @@ impl Binder<'_> {
         order_by: &[ast::OrderByExpr],
     ) -> Result<BoundSelect> {
         self.refuse_clauses(select)?;
-        let outer_grouping = self.grouping.take();
+        let (outer_grouping, outer_windows) = (self.grouping.take(), self.windows.take());
         let bound = self.bind_select_body(select, order_by);
-        self.grouping = outer_grouping;
+        (self.grouping, self.windows) = (outer_grouping, outer_windows);
         bound
     }
 
@@ -52,6 +55,10 @@ impl Binder<'_> {
             if self.holds_aggregate(condition) {
                 return Err(self.invalid(condition, "Aggregate expression is illegal in WHERE clause"));
             }
+            if holds_window(condition) {
+                let message = "Windowed aggregate expression is illegal in WHERE clause";
+                return Err(self.invalid(condition, message).hint("Filter by it in QUALIFY."));
+            }
             let bound = self.bind_expr(condition, &relation.scope)?;
             let bound = self.condition(condition, bound, "WHERE clause must be a condition")?;
             relation.plan = LogicalPlan::Filter(Filter::try_new(bound.expr, Arc::new(relation.plan))?);
@@ -61,8 +68,29 @@ impl Binder<'_> {
         if is_grouped {
             return self.bind_grouped_select(select, relation, &groups, order_by, distinct);
         }
+        self.allow_windows(select)?;
         let items = self.bind_items(&select.projection, &relation.scope)?;
-        Ok(BoundSelect { input: relation.plan, scope: relation.scope, items, distinct, grouping: None })
+        let qualify = self.bind_qualify(select, &relation.scope)?;
+        self.bind_sorting_windows(order_by, &relation.scope)?;
+        let windows = self.windows.take().unwrap_or_default();
+        let input = self.window_plan(relation.plan, &windows, qualify)?;
+        let windows = Some(windows);
+        Ok(BoundSelect { input, scope: relation.scope, items, distinct, grouping: None, windows })
+    }
+
+    /// Registers window functions that only ORDER BY has: they must be known before the plan is built; the sort binds them again
+    /// by equality.
+    pub(super) fn bind_sorting_windows(
+        &mut self,
+        order_by: &[ast::OrderByExpr],
+        scope: &Scope,
+    ) -> Result<()> {
+        for order in order_by {
+            if holds_window(&order.expr) {
+                self.bind_expr(&order.expr, scope)?;
+            }
+        }
+        Ok(())
     }
 
     /// Binds the select list: stars expanded, names given.
@@ -140,8 +168,6 @@ impl Binder<'_> {
             (!select.cluster_by.is_empty(), "CLUSTER BY"),
             (!select.distribute_by.is_empty(), "DISTRIBUTE BY"),
             (!select.sort_by.is_empty(), "SORT BY"),
-            (!select.named_window.is_empty(), "WINDOW"),
-            (select.qualify.is_some(), "QUALIFY"),
             (!select.connect_by.is_empty(), "CONNECT BY"),
             (matches!(select.distinct, Some(ast::Distinct::On(_))), "DISTINCT ON"),
         ];

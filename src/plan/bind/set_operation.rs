@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, LogicalPlanBuilder, Projection, Union, Values};
+use datafusion::logical_expr::{Distinct, Expr, LogicalPlan, Projection, Union, Values};
 use sqlparser::ast;
 
 use super::query::output_exprs;
 use super::{Binder, BoundExpr, BoundQuery, OutputColumn, Scope};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::function;
+use crate::plan::extension::SetOperation;
 use crate::schema::DataType;
 
 impl Binder<'_> {
@@ -70,9 +71,9 @@ impl Binder<'_> {
             (ast::SetOperator::Union, false) => "UNION",
             (ast::SetOperator::Union, true) => "UNION ALL",
             (ast::SetOperator::Intersect, false) => "INTERSECT",
-            (ast::SetOperator::Intersect, true) => return Err(self.unsupported(body, "INTERSECT ALL")),
+            (ast::SetOperator::Intersect, true) => "INTERSECT ALL",
             (ast::SetOperator::Except, false) => "EXCEPT",
-            (ast::SetOperator::Except, true) => return Err(self.unsupported(body, "EXCEPT ALL")),
+            (ast::SetOperator::Except, true) => "EXCEPT ALL",
             (ast::SetOperator::Minus, _) => {
                 return Err(self.invalid(body, "MINUS is not Flink SQL").hint("Write EXCEPT."));
             }
@@ -83,10 +84,15 @@ impl Binder<'_> {
                 let union = LogicalPlan::Union(Union::try_new(plans.into_iter().map(Arc::new).collect())?);
                 if is_all { union } else { LogicalPlan::Distinct(Distinct::All(Arc::new(union))) }
             }
-            ast::SetOperator::Intersect => {
-                fold_sets(plans, |left, right| LogicalPlanBuilder::intersect(left, right, false))?
+            _ => {
+                let is_intersect = wanted == ast::SetOperator::Intersect;
+                let combine = |left, right| {
+                    let (left, right) = (Arc::new(left), Arc::new(right));
+                    SetOperation { is_intersect, is_all, left, right }.into_plan()
+                };
+                let combined = plans.into_iter().reduce(combine);
+                combined.ok_or_else(|| Error::internal("a set operation without inputs"))?
             }
-            _ => fold_sets(plans, |left, right| LogicalPlanBuilder::except(left, right, false))?,
         };
         Ok(BoundQuery { plan, columns })
     }
@@ -163,15 +169,4 @@ impl Binder<'_> {
         let plan = LogicalPlan::Values(Values { schema: Arc::new(schema), values });
         Ok(BoundQuery { plan, columns })
     }
-}
-
-/// Combines plans from the left.
-fn fold_sets(
-    plans: Vec<LogicalPlan>,
-    combine: impl Fn(LogicalPlan, LogicalPlan) -> datafusion::error::Result<LogicalPlan>,
-) -> Result<LogicalPlan> {
-    let mut plans = plans.into_iter();
-    let first =
-        plans.next().ok_or_else(|| crate::error::Error::internal("a set operation without inputs"))?;
-    plans.try_fold(first, |left, right| Ok(combine(left, right)?))
 }

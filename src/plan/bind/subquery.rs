@@ -108,11 +108,11 @@ impl Binder<'_> {
                 _ => false,
             });
         }
-        let grouping = self.grouping.take();
+        let (grouping, windows) = (self.grouping.take(), self.windows.take());
         self.outer.push(around);
         let bound = self.bind_query(query);
         self.outer.pop();
-        self.grouping = grouping;
+        (self.grouping, self.windows) = (grouping, windows);
         bound
     }
 }

@@ -5,7 +5,7 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Case, Expr};
 
 /// Returns what the user called a plan's column: `amount#12` is `amount`.
-pub(super) fn visible_name(unique: &str) -> &str {
+pub(in crate::plan) fn visible_name(unique: &str) -> &str {
     match unique.rsplit_once('#') {
         Some((name, number)) if !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()) => {
             name

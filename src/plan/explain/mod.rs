@@ -1,17 +1,26 @@
 //! EXPLAIN: the plan as bound and as optimised, with Flink's headers and node names. Attributes are our own.
 
+mod cost;
 mod expression;
+mod graph;
+mod json;
+mod operator;
+mod sections;
+mod state;
+
+pub(in crate::plan) use expression::visible_name;
+pub(in crate::plan) use operator::plan_node_text;
+pub(in crate::plan) use sections::{batch_sections, streaming_sections};
 
 use std::fmt::Write;
 
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Sort};
 
 use super::batch::source_table;
-use expression::visible_name;
 
 /// A section of EXPLAIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Section {
+enum Section {
     /// The plan as the query was written.
     Logical,
     /// The plan as it will run.
@@ -24,34 +33,26 @@ pub(crate) struct ExplainedPlan<'a> {
     pub(crate) plan: &'a LogicalPlan,
     /// The table that takes its rows.
     pub(crate) sink: Option<&'a str>,
-    /// What the sink's node says of row kinds, if it was asked for.
-    pub(crate) changelog_mode: Option<String>,
 }
 
 /// Prints a tree as Flink does: the last child behind `+- `, others behind `:- `.
-pub(crate) fn tree(explained: &ExplainedPlan<'_>, section: Section) -> String {
+fn tree(explained: &ExplainedPlan<'_>, section: Section) -> String {
     let mut out = String::new();
-    let mode = explained.changelog_mode.as_ref().filter(|_| section == Section::Physical);
-    let suffix = mode.map_or(String::new(), |mode| format!(", changelogMode={mode}"));
     match explained.sink {
         Some(sink) => {
             let name = if section == Section::Logical { "LogicalSink" } else { "Sink" };
-            let _ = writeln!(
-                out,
-                "{name}(table=[{sink}]{})",
-                if suffix.is_empty() { String::new() } else { ", changelogMode=[NONE]".to_owned() }
-            );
-            node(&mut out, explained.plan, section, "+- ", "   ", &suffix);
+            let _ = writeln!(out, "{name}(table=[{sink}])");
+            node(&mut out, explained.plan, section, "+- ", "   ");
         }
-        None => node(&mut out, explained.plan, section, "", "", &suffix),
+        None => node(&mut out, explained.plan, section, "", ""),
     }
     out
 }
 
 /// Prints a node and its children. A filter below a projection is part of the same calc, as it will run.
-fn node(out: &mut String, plan: &LogicalPlan, section: Section, first: &str, rest: &str, suffix: &str) {
+fn node(out: &mut String, plan: &LogicalPlan, section: Section, first: &str, rest: &str) {
     let (name, attributes, inputs) = match plan {
-        LogicalPlan::SubqueryAlias(alias) => return node(out, &alias.input, section, first, rest, suffix),
+        LogicalPlan::SubqueryAlias(alias) => return node(out, &alias.input, section, first, rest),
         LogicalPlan::Projection(projection) if section == Section::Physical => {
             match projection.input.as_ref() {
                 LogicalPlan::Filter(filter) => {
@@ -67,11 +68,11 @@ fn node(out: &mut String, plan: &LogicalPlan, section: Section, first: &str, res
             (name, attributes, plan.inputs())
         }
     };
-    let _ = writeln!(out, "{first}{name}({attributes}{suffix})");
+    let _ = writeln!(out, "{first}{name}({attributes})");
     for (position, input) in inputs.iter().enumerate() {
         let is_last = position + 1 == inputs.len();
         let (mark, line) = if is_last { ("+- ", "   ") } else { (":- ", ":  ") };
-        node(out, input, section, &format!("{rest}{mark}"), &format!("{rest}{line}"), suffix);
+        node(out, input, section, &format!("{rest}{mark}"), &format!("{rest}{line}"));
     }
 }
 

@@ -1,5 +1,42 @@
 //! A running job: the driver that forms epochs, the workers that run operators, the tasks of sources and sinks.
+//!
+//! ```text
+//! source tasks ─frames→ intake ─epochs→ workers ─rows→ writer tasks
+//!                          driver ─cuts→ coordinator ─commit→ committers, ─release→ source tasks
+//! ```
+//!
+//! Everything is in step: the driver (`attempt`) hands an epoch to all workers at once and forms the next one while they run it.
+//! Between two epochs nothing is underway but what writers have not taken yet, so a cut there is a consistent checkpoint.
 
+mod attempt;
+mod blueprint;
+mod coordinator;
+mod driver;
+mod epoch;
+mod exchange;
+mod handle;
+mod intake;
+mod layout;
+#[cfg(test)]
+mod lockstep;
+mod outbox;
+mod restart;
 mod settings;
+mod source_task;
+mod stage;
+mod stops;
+mod team;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+mod worker;
+mod writer_task;
 
-pub(crate) use settings::{CheckpointSettings, RestartStrategy, RestoreSettings};
+pub(crate) use handle::JobHandle;
+#[cfg(test)]
+pub(crate) use lockstep::Lockstep;
+pub use settings::JobStatus;
+pub(crate) use settings::{
+    CheckpointSettings, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy, RestoreSettings, StopMode,
+};

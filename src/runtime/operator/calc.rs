@@ -10,6 +10,7 @@ use datafusion::execution::context::ExecutionProps;
 use datafusion::logical_expr::Expr;
 use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
 
+use super::{Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::Result;
 
@@ -63,6 +64,15 @@ impl Calc {
         let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
         let rows = RecordBatch::try_new_with_options(Arc::clone(&self.schema), columns, &options)?;
         Ok(Some(batch.with_rows(rows)))
+    }
+}
+
+impl Operator for Calc {
+    fn process(&mut self, _input: usize, batch: ChangelogBatch, output: &mut Output) -> Result<()> {
+        if let Some(batch) = self.evaluate(batch)? {
+            output.push(batch);
+        }
+        Ok(())
     }
 }
 

@@ -4,11 +4,23 @@
 //! comes with the epoch. The worker gives it every batch of an epoch, then says that the epoch has ended; rows may leave at
 //! either point. What an operator keeps for longer is in tables of state (`runtime::state`), whose changes a checkpoint takes.
 
+mod build;
 mod calc;
+mod expand;
+mod group_aggregate;
+mod join;
+mod limit;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
+mod union;
 
+pub(crate) use build::{build, operator_name};
 pub(crate) use calc::Calc;
+use expand::ExpandOperator;
+use group_aggregate::GroupAggregateOperator;
+use join::{JoinOperator, MultiJoinOperator};
+use limit::Limit;
+use union::Union;
 
 use arrow::array::RecordBatch;
 
@@ -67,6 +79,11 @@ pub(crate) trait Operator: Send {
     /// As for `process`.
     fn end_epoch(&mut self, _epoch: &EpochEnd, _output: &mut Output) -> Result<()> {
         Ok(())
+    }
+
+    /// Returns whether no row that may still come changes anything, so that those before need not go on.
+    fn is_exhausted(&self) -> bool {
+        false
     }
 
     /// Returns the processing time (milliseconds) at which the operator wants an epoch even if no rows come.

@@ -4,6 +4,7 @@
 //! bytes in an arena), so that a probe touches one cache line of the table and, where the tags agree, one key. A batch is probed
 //! in two passes: the first only reads the table, so that the misses of many rows overlap.
 
+use std::cmp::Ordering;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray};
@@ -184,6 +185,26 @@ impl KeyIndex {
         self.key_count -= 1;
     }
 
+    /// Returns the key in a slot of an index over one column of decimals.
+    pub(crate) fn wide_key(&self, slot: u32) -> i128 {
+        match &self.keys {
+            Keys::Wide { values, .. } => values[slot as usize],
+            _ => 0,
+        }
+    }
+
+    /// Compares two keys, neither of them NULL: numbers by value, floats in total order, texts and bytes byte by byte, several
+    /// columns one after the other.
+    pub(crate) fn compare(&self, left: u32, right: u32) -> Ordering {
+        let (left, right) = (left as usize, right as usize);
+        match &self.keys {
+            Keys::Unit => Ordering::Equal,
+            Keys::Narrow { data_type, values, .. } => compare_narrow(data_type, values[left], values[right]),
+            Keys::Wide { values, .. } => values[left].cmp(&values[right]),
+            Keys::Bytes { arena, .. } => arena.get(left).cmp(arena.get(right)),
+        }
+    }
+
     /// Returns the keys of slots as columns.
     ///
     /// # Errors
@@ -300,7 +321,7 @@ impl KeyIndex {
 }
 
 /// Returns a column of floats with one NaN; other columns as they are.
-fn one_nan(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn one_nan(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         ArrowType::Float32 => {
             let values = column.as_primitive::<Float32Type>();
@@ -314,12 +335,16 @@ fn one_nan(column: &ArrayRef) -> ArrayRef {
     }
 }
 
-fn is_narrow(data_type: &ArrowType) -> bool {
+/// Returns whether values of a type lie in 8 bytes.
+pub(crate) fn is_narrow(data_type: &ArrowType) -> bool {
     matches!(data_type, ArrowType::Boolean) || data_type.primitive_width().is_some_and(|width| width <= 8)
 }
 
 /// Returns the values of a column as 8 bytes each; what stands under a NULL means nothing.
-fn narrow_values(column: &ArrayRef) -> Result<Vec<u64>> {
+///
+/// # Errors
+/// The type has no such values.
+pub(crate) fn narrow_values(column: &ArrayRef) -> Result<Vec<u64>> {
     let array = column.as_ref();
     Ok(match column.data_type() {
         ArrowType::Boolean => array.as_boolean().values().iter().map(u64::from).collect(),
@@ -342,8 +367,21 @@ fn narrow_values(column: &ArrayRef) -> Result<Vec<u64>> {
     })
 }
 
+/// Compares two values of a type that lie in 8 bytes.
+pub(crate) fn compare_narrow(data_type: &ArrowType, left: u64, right: u64) -> Ordering {
+    match data_type {
+        ArrowType::Float32 => f32::from_bits(left as u32).total_cmp(&f32::from_bits(right as u32)),
+        ArrowType::Float64 => f64::from_bits(left).total_cmp(&f64::from_bits(right)),
+        data_type if data_type.is_unsigned_integer() => left.cmp(&right),
+        _ => (left as i64).cmp(&(right as i64)),
+    }
+}
+
 /// Builds a column of 8-byte values.
-fn narrow_array(
+///
+/// # Errors
+/// The type has no such values.
+pub(crate) fn narrow_array(
     data_type: &ArrowType,
     values: impl Iterator<Item = u64>,
     nulls: Option<NullBuffer>,

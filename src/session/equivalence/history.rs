@@ -45,15 +45,8 @@ pub(super) struct Event {
 }
 
 impl Type {
-    pub(super) const ALL: [Type; 7] = [
-        Type::Int,
-        Type::BigInt,
-        Type::Decimal,
-        Type::Double,
-        Type::Text,
-        Type::Timestamp,
-        Type::Boolean,
-    ];
+    pub(super) const ALL: [Type; 7] =
+        [Type::Int, Type::BigInt, Type::Decimal, Type::Double, Type::Text, Type::Timestamp, Type::Boolean];
 
     pub(super) fn sql(self) -> &'static str {
         match self {
@@ -79,7 +72,9 @@ impl Type {
         match self {
             Type::Int => rng.random_range(-2..5_i32).to_string(),
             Type::BigInt => (rng.random_range(0..4_i64) * 3_000_000_000).to_string(),
-            Type::Decimal => format!("{}.{:02}", rng.random_range(-2..3_i32), rng.random_range(0..2_u32) * 25),
+            Type::Decimal => {
+                format!("{}.{:02}", rng.random_range(-2..3_i32), rng.random_range(0..2_u32) * 25)
+            }
             Type::Double => (f64::from(rng.random_range(-3..5_i32)) / 2.0).to_string(),
             Type::Text => format!("\"{}\"", ["a", "b", "ab", "", "ä"].choose(rng).unwrap()),
             Type::Timestamp => format!("\"2024-03-0{} 10:00:00.000\"", rng.random_range(1..5_u32)),
@@ -166,7 +161,8 @@ impl Table {
         let mut live: Vec<Vec<String>> = Vec::new();
         for event in &self.events[..count] {
             let by_key = self.changes == Changes::Upsert;
-            let place = live.iter().position(|row| if by_key { row[0] == event.row[0] } else { *row == event.row });
+            let place =
+                live.iter().position(|row| if by_key { row[0] == event.row[0] } else { *row == event.row });
             match (event.kind, place) {
                 ("-U" | "-D", Some(at)) => {
                     live.remove(at);
@@ -186,7 +182,9 @@ impl Table {
     pub(super) fn changing_table(&self) -> String {
         let row = |event: &Event| format!("[\"{}\",{}]", event.kind, event.row.join(","));
         let rows: Vec<String> = match self.changes {
-            Changes::InsertOnly => self.events.iter().map(|event| format!("[{}]", event.row.join(","))).collect(),
+            Changes::InsertOnly => {
+                self.events.iter().map(|event| format!("[{}]", event.row.join(","))).collect()
+            }
             _ => self.events.iter().map(row).collect(),
         };
         let mode = match self.changes {
@@ -199,13 +197,18 @@ impl Table {
 
     /// Returns CREATE TABLE with the rows that are there after the first `count` changes.
     pub(super) fn table_after(&self, count: usize) -> String {
-        let rows: Vec<String> = self.rows_after(count).iter().map(|row| format!("[{}]", row.join(","))).collect();
+        let rows: Vec<String> =
+            self.rows_after(count).iter().map(|row| format!("[{}]", row.join(","))).collect();
         self.create(&rows, "")
     }
 
     fn create(&self, rows: &[String], mode: &str) -> String {
-        let columns: Vec<String> =
-            self.types.iter().enumerate().map(|(at, data_type)| format!("c{at} {}", data_type.sql())).collect();
+        let columns: Vec<String> = self
+            .types
+            .iter()
+            .enumerate()
+            .map(|(at, data_type)| format!("c{at} {}", data_type.sql()))
+            .collect();
         let key = if self.has_key { ", PRIMARY KEY (c0) NOT ENFORCED" } else { "" };
         format!(
             "CREATE TABLE {} ({}{key}) WITH ('connector' = 'values', 'rows' = '[{}]'{mode})",
@@ -238,7 +241,9 @@ impl Table {
             }
             // What takes the row back goes with it; a chain of updates stays, with its first link cut.
             if gone.kind.starts_with('+') {
-                let Some(end) = events[at..].iter().position(|event| event.kind.starts_with('-') && event.row == gone.row)
+                let Some(end) = events[at..]
+                    .iter()
+                    .position(|event| event.kind.starts_with('-') && event.row == gone.row)
                 else {
                     if gone.kind == "+I" {
                         smaller.push(with(events));

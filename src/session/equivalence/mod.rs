@@ -75,12 +75,8 @@ impl Case {
 
     /// Returns cases that are a little smaller.
     fn smaller(&self) -> Vec<Case> {
-        let mut cases: Vec<Case> = self
-            .query
-            .simpler()
-            .into_iter()
-            .map(|query| Case { query, ..self.clone() })
-            .collect();
+        let mut cases: Vec<Case> =
+            self.query.simpler().into_iter().map(|query| Case { query, ..self.clone() }).collect();
         if self.checks.len() > 1 {
             cases.push(Case { checks: vec![1_000], ..self.clone() });
         }
@@ -153,7 +149,9 @@ fn run_seeds(seeds: impl Iterator<Item = u64>) -> Report {
                 }
                 Outcome::Wrong(reason) => {
                     let (small, reason) = case.clone().shrink(variation, reason);
-                    report.failures.push(format!("seed {seed}, {variation:?}\n{}\n{reason}\n", small.describe()));
+                    report
+                        .failures
+                        .push(format!("seed {seed}, {variation:?}\n{}\n{reason}\n", small.describe()));
                     break;
                 }
             }
@@ -167,7 +165,8 @@ fn run_seeds(seeds: impl Iterator<Item = u64>) -> Report {
 
 impl Case {
     fn describe(&self) -> String {
-        let tables: Vec<String> = self.tables.iter().filter(|t| self.query.reads(t)).map(Table::describe).collect();
+        let tables: Vec<String> =
+            self.tables.iter().filter(|t| self.query.reads(t)).map(Table::describe).collect();
         format!("{}\n{}", tables.join("\n"), self.query.sql(query::Mode::Streaming))
     }
 }
@@ -181,7 +180,9 @@ fn a_stream_folds_to_the_batch_answer() {
         .map(|thread| {
             std::thread::Builder::new()
                 .stack_size(64 << 20)
-                .spawn(move || run_seeds((first..first + count).skip(thread as usize).step_by(threads as usize)))
+                .spawn(move || {
+                    run_seeds((first..first + count).skip(thread as usize).step_by(threads as usize))
+                })
                 .unwrap()
         })
         .collect();

@@ -28,7 +28,8 @@ pub(super) fn session(mode: Mode) -> Session {
         ("execution.runtime-mode".to_owned(), mode.to_owned()),
         ("table.local-time-zone".to_owned(), "UTC".to_owned()),
     ]);
-    let settings = SessionSettings { defaults, output: Arc::new(Nowhere), session_id: "equivalence".to_owned() };
+    let settings =
+        SessionSettings { defaults, output: Arc::new(Nowhere), session_id: "equivalence".to_owned() };
     Session::new(settings).unwrap()
 }
 
@@ -67,8 +68,9 @@ pub(super) fn row_texts(types: &[DataType], batch: &ChangelogBatch) -> Vec<Strin
     };
     (0..rows.num_rows())
         .map(|row| {
-            let cells: Vec<String> =
-                (0..types.len()).map(|column| cell(column, row).unwrap_or_else(|| "NULL".to_owned())).collect();
+            let cells: Vec<String> = (0..types.len())
+                .map(|column| cell(column, row).unwrap_or_else(|| "NULL".to_owned()))
+                .collect();
             cells.join("|")
         })
         .collect()

@@ -29,15 +29,46 @@ pub(super) struct Query {
 
 #[derive(Debug, Clone)]
 enum Relation {
-    Table { name: String, types: Vec<Type> },
-    Select { input: Box<Relation>, items: Vec<String>, types: Vec<ColumnType>, condition: Option<String> },
+    Table {
+        name: String,
+        types: Vec<Type>,
+    },
+    Select {
+        input: Box<Relation>,
+        items: Vec<String>,
+        types: Vec<ColumnType>,
+        condition: Option<String>,
+    },
     Aggregate(Aggregate),
     Distinct(Box<Relation>),
-    Join { left: Box<Relation>, right: Box<Relation>, kind: &'static str, condition: String },
-    Member { left: Box<Relation>, right: Box<Relation>, test: String },
-    Set { left: Box<Relation>, right: Box<Relation>, operator: &'static str },
-    TopN { input: Box<Relation>, partition: Vec<usize>, order: Vec<(usize, bool)>, rank: String, shows_rank: bool },
-    Limit { input: Box<Relation>, order: Vec<(usize, bool)>, fetch: usize },
+    Join {
+        left: Box<Relation>,
+        right: Box<Relation>,
+        kind: &'static str,
+        condition: String,
+    },
+    Member {
+        left: Box<Relation>,
+        right: Box<Relation>,
+        test: String,
+    },
+    Set {
+        left: Box<Relation>,
+        right: Box<Relation>,
+        operator: &'static str,
+    },
+    TopN {
+        input: Box<Relation>,
+        partition: Vec<usize>,
+        order: Vec<(usize, bool)>,
+        rank: String,
+        shows_rank: bool,
+    },
+    Limit {
+        input: Box<Relation>,
+        order: Vec<(usize, bool)>,
+        fetch: usize,
+    },
 }
 
 #[derive(Debug, Clone)]
@@ -112,7 +143,8 @@ impl Relation {
     /// Keeps one or two columns, so that rows are equal.
     fn draw_narrow(input: Box<Relation>, rng: &mut StdRng) -> Relation {
         let types = input.types();
-        let chosen: Vec<usize> = (0..rng.random_range(1..=2_u32)).map(|_| rng.random_range(0..types.len())).collect();
+        let chosen: Vec<usize> =
+            (0..rng.random_range(1..=2_u32)).map(|_| rng.random_range(0..types.len())).collect();
         Relation::Select {
             items: chosen.iter().map(|at| format!("c{at}")).collect(),
             types: chosen.iter().map(|at| types[*at]).collect(),
@@ -130,12 +162,16 @@ impl Relation {
                 groups.push(at);
             }
         }
-        let sets = (!groups.is_empty() && rng.random_ratio(1, 6)).then(|| *["ROLLUP", "CUBE", "SETS"].choose(rng).unwrap());
+        let sets = (!groups.is_empty() && rng.random_ratio(1, 6))
+            .then(|| *["ROLLUP", "CUBE", "SETS"].choose(rng).unwrap());
         let keeps_order = input.keeps_order();
         let calls: Vec<(String, ColumnType)> =
             (0..rng.random_range(1..4_u32)).map(|_| draw_call(&types, keeps_order, rng)).collect();
         let having = rng.random_ratio(1, 4).then(|| {
-            ["COUNT(*) > 1", "COUNT(*) < 3", "COUNT(c0) >= 1", "MIN(c0) IS NOT NULL"].choose(rng).unwrap().to_string()
+            ["COUNT(*) > 1", "COUNT(*) < 3", "COUNT(c0) >= 1", "MIN(c0) IS NOT NULL"]
+                .choose(rng)
+                .unwrap()
+                .to_string()
         });
         Relation::Aggregate(Aggregate { input, groups, sets, calls, having })
     }
@@ -178,7 +214,9 @@ impl Relation {
             1 => format!("l.c{l} NOT IN (SELECT r.c{r} FROM {{right}} AS r)"),
             2 => format!("EXISTS (SELECT 1 FROM {{right}} AS r WHERE r.c{r} = l.c{l})"),
             3 => format!("NOT EXISTS (SELECT 1 FROM {{right}} AS r WHERE r.c{r} = l.c{l})"),
-            4 => format!("NOT EXISTS (SELECT 1 FROM {{right}} AS r WHERE r.c{r} = l.c{l} AND r.c0 IS NOT NULL)"),
+            4 => format!(
+                "NOT EXISTS (SELECT 1 FROM {{right}} AS r WHERE r.c{r} = l.c{l} AND r.c0 IS NOT NULL)"
+            ),
             _ => match (number(&left_types), number(&right_types)) {
                 (Some(l), Some(r)) => format!("l.c{l} >= (SELECT MIN(r.c{r}) FROM {{right}} AS r)"),
                 _ => format!("l.c{l} IN (SELECT r.c{r} FROM {{right}} AS r WHERE r.c{r} IS NOT NULL)"),
@@ -220,7 +258,9 @@ impl Relation {
 
     fn types(&self) -> Vec<ColumnType> {
         match self {
-            Relation::Table { types, .. } => types.iter().map(|data_type| ColumnType::Plain(*data_type)).collect(),
+            Relation::Table { types, .. } => {
+                types.iter().map(|data_type| ColumnType::Plain(*data_type)).collect()
+            }
             Relation::Select { types, .. } => types.clone(),
             Relation::Aggregate(aggregate) => {
                 let below = aggregate.input.types();
@@ -366,7 +406,11 @@ impl Relation {
                 simpler.extend(wrap(right.same_types(), &|right| join(left.clone(), right, condition)));
             }
             Relation::Member { left, right, test } => {
-                let member = |left: Box<Relation>, right: Box<Relation>| Relation::Member { left, right, test: test.clone() };
+                let member = |left: Box<Relation>, right: Box<Relation>| Relation::Member {
+                    left,
+                    right,
+                    test: test.clone(),
+                };
                 simpler.extend(wrap(left.same_types(), &|left| member(left, right.clone())));
                 simpler.extend(wrap(right.same_types(), &|right| member(left.clone(), right)));
             }
@@ -389,7 +433,8 @@ impl Relation {
                 simpler.extend(wrap(input.same_types(), &|input| top(input, partition)));
             }
             Relation::Limit { input, order, fetch } => {
-                let limit = |input: Box<Relation>| Relation::Limit { input, order: order.clone(), fetch: *fetch };
+                let limit =
+                    |input: Box<Relation>| Relation::Limit { input, order: order.clone(), fetch: *fetch };
                 simpler.extend(wrap(input.same_types(), &limit));
             }
         }
@@ -420,7 +465,8 @@ impl Aggregate {
         // Over no rows a global aggregate, and the set without groups, has a row in batch mode and none in a stream.
         let guard = (mode == Mode::Batch && self.has_global_group()).then(|| "COUNT(*) > 0".to_owned());
         let having: Vec<String> = self.having.iter().cloned().chain(guard).collect();
-        let having = if having.is_empty() { String::new() } else { format!(" HAVING {}", having.join(" AND ")) };
+        let having =
+            if having.is_empty() { String::new() } else { format!(" HAVING {}", having.join(" AND ")) };
         format!("SELECT {} FROM {from} AS q{group}{having}", items.join(", "))
     }
 
@@ -449,15 +495,20 @@ impl Aggregate {
             }
         }
         simpler.extend(
-            self.input.same_types().into_iter().map(|input| Aggregate { input: Box::new(input), ..self.clone() }),
+            self.input
+                .same_types()
+                .into_iter()
+                .map(|input| Aggregate { input: Box::new(input), ..self.clone() }),
         );
         simpler.into_iter().map(Relation::Aggregate).collect()
     }
 }
 
 fn order_text(order: &[(usize, bool)]) -> String {
-    let keys: Vec<String> =
-        order.iter().map(|(at, ascending)| format!("c{at}{}", if *ascending { "" } else { " DESC" })).collect();
+    let keys: Vec<String> = order
+        .iter()
+        .map(|(at, ascending)| format!("c{at}{}", if *ascending { "" } else { " DESC" }))
+        .collect();
     keys.join(", ")
 }
 
@@ -504,7 +555,11 @@ fn draw_condition(prefix: &str, types: &[ColumnType], rng: &mut StdRng) -> Strin
     match types[at] {
         ColumnType::Plain(data_type) if rng.random_ratio(5, 6) => match data_type {
             Type::Int | Type::Decimal | Type::Double => {
-                format!("{column} {} {}", ["<", ">", "=", "<>"].choose(rng).unwrap(), rng.random_range(-1..3_i32))
+                format!(
+                    "{column} {} {}",
+                    ["<", ">", "=", "<>"].choose(rng).unwrap(),
+                    rng.random_range(-1..3_i32)
+                )
             }
             Type::BigInt => format!("{column} > 0"),
             Type::Text => format!("{column} {} 'a'", ["<", ">=", "=", "<>"].choose(rng).unwrap()),

@@ -9,30 +9,33 @@ use crate::sql::{Explain, ExplainDetail, Statement};
 impl Session {
     /// Shows how a statement would run. Nothing is read or written.
     pub(in crate::session) async fn execute_explain(&mut self, explain: &Explain) -> Result<StatementResult> {
-        let statements: Vec<&Statement> = match explain.statement.as_ref() {
-            Statement::StatementSet(statements) => statements.iter().collect(),
-            statement => vec![statement],
-        };
-        let mut texts = Vec::with_capacity(statements.len());
-        for statement in statements {
-            texts.push(self.explain_one(statement, &explain.details).await?);
-        }
-        text_table("result", [texts.join("\n")])
+        let text = self.explain(explain.statement.as_ref(), &explain.details).await?;
+        text_table("result", [text])
     }
 
-    /// Explains one statement.
-    async fn explain_one(&self, statement: &Statement, details: &[ExplainDetail]) -> Result<String> {
+    /// Explains a statement; the INSERTs of a statement set are one job.
+    async fn explain(&self, statement: &Statement, details: &[ExplainDetail]) -> Result<String> {
         let planner = Planner::new(&self.catalogs, &self.config)?;
-        let query = match statement {
-            Statement::Query(query) => Some(query),
-            Statement::CreateTable(create) => create.query.as_ref(),
-            _ => None,
+        let statements = match statement {
+            Statement::StatementSet(statements) => statements.as_slice(),
+            Statement::Query(query) => return planner.query(query).await?.explain(details),
+            Statement::CreateTable(create) => match &create.query {
+                Some(query) => return planner.query(query).await?.explain(details),
+                None => return Err(not_explained()),
+            },
+            statement => std::slice::from_ref(statement),
         };
-        match (query, statement) {
-            (Some(query), _) => planner.query(query).await?.explain(details),
-            (None, Statement::Insert(insert)) => planner.insert(insert).await?.explain(details),
-            _ => Err(Error::unsupported("EXPLAIN of this statement is not supported")
-                .hint("EXPLAIN takes a query, an INSERT, a statement set or CREATE TABLE … AS.")),
+        let mut inserts = Vec::with_capacity(statements.len());
+        for statement in statements {
+            let Statement::Insert(insert) = statement else { return Err(not_explained()) };
+            inserts.push(planner.insert(insert).await?);
         }
+        planner.explain(&inserts, details)
     }
+}
+
+/// Makes the error for a statement that has no plan.
+fn not_explained() -> Error {
+    Error::unsupported("EXPLAIN of this statement is not supported")
+        .hint("EXPLAIN takes a query, an INSERT, a statement set or CREATE TABLE … AS.")
 }

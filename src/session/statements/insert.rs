@@ -11,7 +11,7 @@ use crate::connector::OutputStream;
 use crate::error::{Error, Result};
 use crate::options::{DML_SYNC, PIPELINE_NAME};
 use crate::plan::{PlannedInsert, Planner};
-use crate::runtime::{SinkInput, run_sink, run_stream};
+use crate::runtime::{JobHandle, SinkInput, run_sink};
 use crate::session::{JobId, JobStatus, Session, StatementResult};
 use crate::sql::Insert;
 
@@ -31,6 +31,9 @@ impl Session {
             inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
         let name = self.config.get_optional(&PIPELINE_NAME)?;
         let name = name.unwrap_or_else(|| format!("insert-into_{}", targets.join(",")));
+        if inserts.iter().all(PlannedInsert::is_streaming) {
+            return self.submit_stream(name, &inserts).await;
+        }
         let (id, stop) = self.jobs.register(name);
         let mut inputs = Vec::with_capacity(inserts.len());
         for planned in inserts {
@@ -47,6 +50,28 @@ impl Session {
             job.await?;
             return Ok(StatementResult::JobFinished(id));
         }
+        self.run_in_background(id, job);
+        Ok(StatementResult::JobSubmitted(id))
+    }
+
+    /// Starts a streaming job.
+    async fn submit_stream(&mut self, name: String, inserts: &[PlannedInsert]) -> Result<StatementResult> {
+        let id = JobId::random();
+        let graph = Planner::new(&self.catalogs, &self.config)?.job_graph(inserts)?;
+        let settings = self.insert_settings(id, name)?;
+        let handle = JobHandle::start(graph, settings, Arc::clone(&self.output)).await?;
+        self.jobs.add(id, handle.clone());
+        if self.config.get(&DML_SYNC)? {
+            let waiting = CancelOnDrop(handle);
+            waiting.0.finished().await?;
+            return Ok(StatementResult::JobFinished(id));
+        }
+        self.run_in_background(id, async move { handle.finished().await.map(drop) });
+        Ok(StatementResult::JobSubmitted(id))
+    }
+
+    /// Lets a job run, and reports it if it fails.
+    fn run_in_background(&mut self, id: JobId, job: impl Future<Output = Result<()>> + Send + 'static) {
         let output = Arc::clone(&self.output);
         let running = tokio::spawn(async move {
             let ended = job.await;
@@ -56,7 +81,6 @@ impl Session {
             ended
         });
         self.running.push((id, running));
-        Ok(StatementResult::JobSubmitted(id))
     }
 
     /// Makes the future that is a job: it writes all sinks and reports how it ended.
@@ -92,10 +116,19 @@ impl Session {
     }
 }
 
+/// Stops a job that nobody waits for any more. One that has ended is left alone.
+struct CancelOnDrop(JobHandle);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
 /// Makes the rows of an INSERT and its sink; the rows end when the job is stopped, so that what was written is committed.
 async fn prepare_sink(planned: PlannedInsert, stop: &Arc<Notify>) -> Result<SinkInput> {
-    let (prepared, sink, overwrite) = planned.prepare().await?;
-    let rows = prepared.start(run_stream)?;
+    let (query, sink, overwrite) = planned.prepare_batch().await?;
+    let rows = query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed();
     Ok(SinkInput { sink, rows: until_stopped(rows, Arc::clone(stop)), overwrite })
 }
 

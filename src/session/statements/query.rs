@@ -2,10 +2,13 @@
 
 use std::sync::Arc;
 
+use futures::StreamExt;
+
+use crate::changelog::ChangelogBatch;
 use crate::error::Result;
 use crate::plan::Planner;
-use crate::runtime::run_stream;
-use crate::session::{QueryResult, ResultColumn, Session, StatementResult};
+use crate::runtime::JobHandle;
+use crate::session::{JobId, QueryResult, ResultColumn, Session, StatementResult};
 use crate::sql::Query;
 
 impl Session {
@@ -17,7 +20,13 @@ impl Session {
             .map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type: data_type.clone() })
             .collect();
         let is_streaming = planned.is_streaming();
-        let stream = planned.prepare().await?.start(run_stream)?;
+        let stream = if is_streaming {
+            let (graph, settings) = (planned.job_graph()?, self.query_settings(JobId::random())?);
+            JobHandle::start_collect(graph, settings, Arc::clone(&self.output)).await?.1
+        } else {
+            let rows = planned.prepare_batch().await?.execute()?;
+            rows.map(|rows| rows.map(ChangelogBatch::inserts)).boxed()
+        };
         Ok(StatementResult::Query(QueryResult { columns: Arc::new(columns), is_streaming, stream }))
     }
 }

@@ -1,0 +1,297 @@
+//! An operator of a job as Flink's EXPLAIN writes it: its name, and its attributes in brackets. Errors that name an operator write
+//! it in the same way.
+
+use datafusion::common::{DFSchema, DFSchemaRef};
+use datafusion::logical_expr::Expr;
+
+use super::expression::{self, visible_name};
+use crate::function::AggregateFunction;
+use crate::plan::graph::{
+    AggregateCall, GroupAggregateSpec, JoinKind, JoinSpec, JoinUniqueness, OperatorSpec, SortKey, TopNSpec,
+    TopNStrategy,
+};
+use crate::plan::provider::SourceTable;
+
+/// Rows of constants that are written out; more are counted.
+const ROWS_SHOWN: usize = 5;
+
+/// What EXPLAIN says of an operator.
+pub(super) struct OperatorText {
+    /// The name.
+    pub(super) name: &'static str,
+    /// The attributes, without brackets around them.
+    pub(super) attributes: Vec<String>,
+}
+
+/// Writes an operator with its attributes.
+pub(in crate::plan) fn plan_node_text<'s>(
+    spec: &OperatorSpec,
+    inputs: impl Iterator<Item = &'s DFSchemaRef>,
+    schema: &DFSchema,
+) -> String {
+    let inputs: Vec<&DFSchema> = inputs.map(AsRef::as_ref).collect();
+    let text = describe(spec, &inputs, schema);
+    format!("{}({})", text.name, text.attributes.join(", "))
+}
+
+/// Describes an operator.
+pub(super) fn describe(spec: &OperatorSpec, inputs: &[&DFSchema], schema: &DFSchema) -> OperatorText {
+    let input = inputs.first().copied().unwrap_or(schema);
+    let text = |name: &'static str, attributes: Vec<String>| OperatorText { name, attributes };
+    match spec {
+        OperatorSpec::Source { table, columns } => text("TableSourceScan", source(table, columns, schema)),
+        OperatorSpec::Values { rows } => text("Values", vec![format!("tuples=[{}]", tuples(rows))]),
+        OperatorSpec::Calc { condition, projection } => {
+            text("Calc", calc(condition.as_ref(), projection.as_deref(), schema))
+        }
+        OperatorSpec::Union => {
+            text("Union", vec!["all=[true]".to_owned(), attribute("union", names(schema))])
+        }
+        OperatorSpec::Expand { sets, groups, ids } => {
+            text("Expand", vec![format!("projects=[{}]", projects(sets, groups, ids, input))])
+        }
+        OperatorSpec::GroupAggregate(aggregate) => text("GroupAggregate", group(aggregate, input, schema)),
+        OperatorSpec::Join(join) => text("Join", joined(join, inputs, schema)),
+        OperatorSpec::MultiJoin { keys, .. } => {
+            let keys = keys.iter().zip(inputs).map(|(keys, input)| format!("[{}]", columns(keys, input)));
+            let keys = keys.collect::<Vec<_>>().join(", ");
+            text("MultiJoin", vec![format!("commonJoinKey=[{keys}]"), attribute("select", names(schema))])
+        }
+        OperatorSpec::TopN(top) => {
+            let is_rank = top.with_rank || !top.partition.is_empty();
+            let (name, attributes) = if is_rank {
+                ("Rank", rank(top, input, schema))
+            } else {
+                ("SortLimit", sort_limit(top, input))
+            };
+            text(name, attributes)
+        }
+        OperatorSpec::Deduplicate { keys, keeps_last } => {
+            let row = if *keeps_last { "LastRow" } else { "FirstRow" };
+            text("Deduplicate", vec![format!("keep=[{row}]"), attribute("key", columns(keys, input))])
+        }
+        OperatorSpec::Limit { skip, fetch } => {
+            let fetch = fetch.map_or_else(|| "unlimited".to_owned(), |fetch| fetch.to_string());
+            text("Limit", vec![format!("offset=[{skip}]"), format!("fetch=[{fetch}]")])
+        }
+        OperatorSpec::ChangelogNormalize(normalize) => {
+            let key = attribute("key", columns(&normalize.keys, input));
+            let condition = normalize
+                .condition
+                .iter()
+                .map(|condition| attribute("condition", expression::text(condition)));
+            text("ChangelogNormalize", std::iter::once(key).chain(condition).collect())
+        }
+        OperatorSpec::DropUpdateBefore => text("DropUpdateBefore", Vec::new()),
+        OperatorSpec::SetOperation { is_intersect, is_all } => {
+            let name = if *is_intersect { "Intersect" } else { "Minus" };
+            text(name, vec![format!("all=[{is_all}]"), attribute("select", names(schema))])
+        }
+        OperatorSpec::Unnest { column, is_outer, with_ordinality } => {
+            let call = if *with_ordinality { "UNNEST WITH ORDINALITY" } else { "UNNEST" };
+            let kind = if *is_outer { "LEFT" } else { "INNER" };
+            text(
+                "Correlate",
+                vec![
+                    format!("invocation=[{call}({})]", columns(&[*column], input)),
+                    format!("joinType=[{kind}]"),
+                    attribute("select", names(schema)),
+                ],
+            )
+        }
+        OperatorSpec::SinkUpsertMaterialize { keys } => {
+            text("SinkUpsertMaterialize", vec![attribute("key", columns(keys, input))])
+        }
+        OperatorSpec::Sink(sink) => {
+            text("Sink", vec![format!("table=[{}]", sink.name), attribute("fields", names(schema))])
+        }
+        OperatorSpec::Collect => text("Collect", Vec::new()),
+    }
+}
+
+/// Writes `name=[value]`.
+fn attribute(name: &str, value: String) -> String {
+    format!("{name}=[{value}]")
+}
+
+/// Writes the names of columns; a name that was there before gets a number, as in Flink.
+pub(super) fn unique_names(schema: &DFSchema) -> Vec<String> {
+    let mut unique: Vec<String> = Vec::with_capacity(schema.fields().len());
+    for field in schema.fields() {
+        let name = visible_name(field.name());
+        let mut candidate = name.to_owned();
+        let mut number = 0;
+        while unique.contains(&candidate) {
+            candidate = format!("{name}{number}");
+            number += 1;
+        }
+        unique.push(candidate);
+    }
+    unique
+}
+
+fn names(schema: &DFSchema) -> String {
+    unique_names(schema).join(", ")
+}
+
+/// Writes chosen columns.
+pub(super) fn columns(positions: &[usize], schema: &DFSchema) -> String {
+    let names = unique_names(schema);
+    positions.iter().map(|position| names[*position].as_str()).collect::<Vec<_>>().join(", ")
+}
+
+fn source(table: &SourceTable, columns: &[usize], schema: &DFSchema) -> Vec<String> {
+    let name = table.name.replace('.', ", ");
+    let is_whole = columns.len() == table.read_schema().fields().len();
+    let project =
+        if is_whole { String::new() } else { format!(", project=[{}], metadata=[]", names(schema)) };
+    vec![format!("table=[[{name}{project}]]"), attribute("fields", names(schema))]
+}
+
+fn tuples(rows: &[Vec<Expr>]) -> String {
+    let shown = rows.iter().take(ROWS_SHOWN).map(|row| format!("{{ {} }}", expression::list(row)));
+    let shown = shown.collect::<Vec<_>>().join(", ");
+    let more = rows.len().saturating_sub(ROWS_SHOWN);
+    if more == 0 { format!("[{shown}]") } else { format!("[{shown}, … {more} more]") }
+}
+
+fn calc(condition: Option<&Expr>, projection: Option<&[Expr]>, schema: &DFSchema) -> Vec<String> {
+    let select = match projection {
+        None => names(schema),
+        Some(exprs) => {
+            let exprs = exprs.iter().zip(schema.fields()).map(|(expr, field)| {
+                let text = expression::text(&expr.clone().unalias());
+                let name = visible_name(field.name());
+                if text == name { text } else { format!("{text} AS {name}") }
+            });
+            exprs.collect::<Vec<_>>().join(", ")
+        }
+    };
+    let condition = condition.map(|condition| attribute("where", expression::text(condition)));
+    std::iter::once(attribute("select", select)).chain(condition).collect()
+}
+
+fn projects(sets: &[Vec<usize>], groups: &[usize], ids: &[u64], input: &DFSchema) -> String {
+    let names = unique_names(input);
+    let project = |(set, id): (&Vec<usize>, &u64)| {
+        let columns = names.iter().enumerate().map(|(at, name)| {
+            let is_left_out = groups.contains(&at) && !set.contains(&at);
+            if is_left_out { format!("null AS {name}") } else { name.clone() }
+        });
+        format!("{{{}, {id} AS $e}}", columns.collect::<Vec<_>>().join(", "))
+    };
+    sets.iter().zip(ids).map(project).collect::<Vec<_>>().join(", ")
+}
+
+fn group(aggregate: &GroupAggregateSpec, input: &DFSchema, schema: &DFSchema) -> Vec<String> {
+    let keys = columns(&aggregate.keys, input);
+    let results = &schema.fields()[aggregate.keys.len()..];
+    let calls = aggregate.calls.iter().zip(results).map(|(call, field)| {
+        format!("{} AS {}", call_text(call, aggregate.input_retracts, input), visible_name(field.name()))
+    });
+    let select = aggregate.keys.iter().map(|key| columns(&[*key], input)).chain(calls);
+    let select = attribute("select", select.collect::<Vec<_>>().join(", "));
+    if keys.is_empty() { vec![select] } else { vec![attribute("groupBy", keys), select] }
+}
+
+/// Writes a call; over an input that takes rows back, Flink's names end with `_RETRACT`.
+fn call_text(call: &AggregateCall, input_retracts: bool, input: &DFSchema) -> String {
+    let name = match &call.function {
+        AggregateFunction::Count => "COUNT",
+        AggregateFunction::Sum => "SUM",
+        AggregateFunction::Average => "AVG",
+        AggregateFunction::Min => "MIN",
+        AggregateFunction::Max => "MAX",
+        AggregateFunction::VariancePopulation => "VAR_POP",
+        AggregateFunction::VarianceSample => "VAR_SAMP",
+        AggregateFunction::DeviationPopulation => "STDDEV_POP",
+        AggregateFunction::DeviationSample => "STDDEV_SAMP",
+        AggregateFunction::FirstValue => "FIRST_VALUE",
+        AggregateFunction::LastValue => "LAST_VALUE",
+        AggregateFunction::SingleValue => "SINGLE_VALUE",
+        AggregateFunction::ListAgg(_) => "LISTAGG",
+        AggregateFunction::Collect => "COLLECT",
+        AggregateFunction::ArrayAgg => "ARRAY_AGG",
+    };
+    let retract = if input_retracts { "_RETRACT" } else { "" };
+    let distinct = if call.is_distinct { "DISTINCT " } else { "" };
+    let arguments = if call.arguments.is_empty() { "*".to_owned() } else { columns(&call.arguments, input) };
+    let filter =
+        call.filter.map_or_else(String::new, |filter| format!(" FILTER {}", columns(&[filter], input)));
+    format!("{name}{retract}({distinct}{arguments}){filter}")
+}
+
+fn joined(join: &JoinSpec, inputs: &[&DFSchema], schema: &DFSchema) -> Vec<String> {
+    let kind = match join.kind {
+        JoinKind::Inner => "InnerJoin",
+        JoinKind::Left => "LeftOuterJoin",
+        JoinKind::Right => "RightOuterJoin",
+        JoinKind::Full => "FullOuterJoin",
+        JoinKind::Semi => "LeftSemiJoin",
+        JoinKind::Anti => "LeftAntiJoin",
+    };
+    let pair = unique_names(&join.pair_schema);
+    let shift = inputs.first().map_or(0, |left| left.fields().len());
+    let keys = join.keys.iter().map(|key| {
+        let operator = if key.is_null_safe { "IS NOT DISTINCT FROM" } else { "=" };
+        format!("{} {operator} {}", pair[key.left], pair[key.right + shift])
+    });
+    let conditions = keys.chain(join.residual.iter().map(expression::text)).collect::<Vec<_>>();
+    let condition = if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") };
+    let side = |uniqueness: &JoinUniqueness| match uniqueness {
+        JoinUniqueness::JoinKey => "JoinKeyContainsUniqueKey",
+        JoinUniqueness::Key(_) => "HasUniqueKey",
+        JoinUniqueness::None => "NoUniqueKey",
+    };
+    vec![
+        format!("joinType=[{kind}]"),
+        attribute("where", condition),
+        attribute("select", names(schema)),
+        format!("leftInputSpec=[{}]", side(&join.sides[0].uniqueness)),
+        format!("rightInputSpec=[{}]", side(&join.sides[1].uniqueness)),
+    ]
+}
+
+fn strategy(strategy: &TopNStrategy, input: &DFSchema) -> String {
+    match strategy {
+        TopNStrategy::AppendFast => "strategy=[AppendFastStrategy]".to_owned(),
+        TopNStrategy::UpdateFast(key) => {
+            format!("strategy=[UpdateFastStrategy[primaryKeys: [{}]]]", columns(key, input))
+        }
+        TopNStrategy::Retract => "strategy=[RetractStrategy]".to_owned(),
+    }
+}
+
+fn rank(top: &TopNSpec, input: &DFSchema, schema: &DFSchema) -> Vec<String> {
+    vec![
+        strategy(&top.strategy, input),
+        "rankType=[ROW_NUMBER]".to_owned(),
+        format!("rankRange=[rankStart={}, rankEnd={}]", top.first, top.last),
+        attribute("partitionBy", columns(&top.partition, input)),
+        attribute("orderBy", order(&top.order, input)),
+        attribute("select", names(schema)),
+    ]
+}
+
+fn sort_limit(top: &TopNSpec, input: &DFSchema) -> Vec<String> {
+    vec![
+        attribute("orderBy", order(&top.order, input)),
+        format!("offset=[{}]", top.first - 1),
+        format!("fetch=[{}]", top.last + 1 - top.first),
+        strategy(&top.strategy, input),
+    ]
+}
+
+/// Writes an order; only an order of NULLs that is not Flink's own is worth a word.
+fn order(keys: &[SortKey], input: &DFSchema) -> String {
+    let keys = keys.iter().map(|key| {
+        let direction = if key.is_ascending { "ASC" } else { "DESC" };
+        let nulls = match (key.is_ascending, key.nulls_first) {
+            (true, false) => " NULLS LAST",
+            (false, true) => " NULLS FIRST",
+            _ => "",
+        };
+        format!("{} {direction}{nulls}", columns(&[key.column], input))
+    });
+    keys.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,1 @@
+//! Graphs of queries as text.

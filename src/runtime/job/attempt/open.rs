@@ -1,0 +1,229 @@
+//! Starts a run of a job: state is restored, what was prepared is committed again, readers and writers are opened.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::{JoinSet, spawn_blocking};
+use tokio::time::{Duration, Instant};
+
+use super::{Attempt, Job};
+use crate::connector::{CheckpointId, Committer, Frame, SourcePosition, WriterContext};
+use crate::error::{Error, Result};
+use crate::plan::NodeId;
+use crate::runtime::checkpoint::{Manifest, Restore};
+use crate::runtime::job::blueprint::Writers;
+use crate::runtime::job::coordinator::Coordinator;
+use crate::runtime::job::exchange::Exchange;
+use crate::runtime::job::intake::{EpochLimits, Intake};
+use crate::runtime::job::source_task::{FRAMES_AHEAD, SourceItem, SourceTask};
+use crate::runtime::job::team::{Order, Team};
+use crate::runtime::job::writer_task::{WRITER_QUEUE, run_writer};
+
+/// The bytes of frames that an epoch takes, unless more workers need more to do.
+const EPOCH_BYTES: usize = 8 << 20;
+
+/// The bytes of frames that each worker has to do in an epoch.
+const EPOCH_BYTES_PER_WORKER: usize = 4 << 20;
+
+/// The rows that a worker gets at once where each is an epoch of its own.
+const PER_RECORD_ROWS: usize = 8_192;
+
+/// The only split of constant rows, whose position says that they were emitted.
+const VALUES_SPLIT: &str = "0";
+
+/// How long the first epoch waits for sources that have said nothing yet.
+const FIRST_WAIT: Duration = Duration::from_millis(10);
+
+/// The number of a job's only commit where it has no checkpoints.
+const ONLY_COMMIT: CheckpointId = 1;
+
+/// The sources of a run.
+struct Sources {
+    intake: Intake,
+    items: mpsc::Receiver<SourceItem>,
+    messages: BTreeMap<NodeId, mpsc::Sender<super::SourceMessage>>,
+}
+
+impl<'a> Attempt<'a> {
+    /// Starts a run, from a checkpoint if one is given. `is_restart` says that the job has run before.
+    ///
+    /// # Errors
+    /// The checkpoint does not fit or is damaged, or a source or sink cannot be opened.
+    pub(in crate::runtime::job) async fn open(
+        job: &'a Job,
+        start: Option<&Path>,
+        is_restart: bool,
+    ) -> Result<Attempt<'a>> {
+        let restore = match start {
+            Some(path) => Some(restore(job, path).await?),
+            None => {
+                if let Some(store) = &job.store {
+                    store.lock().start_anew();
+                }
+                None
+            }
+        };
+        let manifest = restore.as_deref().map(Restore::manifest);
+        let committers = open_committers(job, manifest, is_restart).await?;
+        let mut tasks = JoinSet::new();
+        let sources = open_sources(job, manifest, &mut tasks)?;
+        let writers = open_writers(job, &mut tasks).await?;
+        let exchange = Arc::new(Exchange::new(job.blueprint.workers()));
+        let workers = job.blueprint.workers_for(&writers, job.reader.as_ref(), &exchange)?;
+        // From here on only the workers hold the ways to the writers, which end with them.
+        drop(writers);
+        let mut team = Team::start(workers, exchange, &job.settings.name)?;
+        if let Some(restore) = restore {
+            team.order(&Order::Load(restore));
+            team.reports().await?;
+        }
+        let next_number = job.store.as_ref().map_or(ONLY_COMMIT, |store| store.lock().next_number());
+        let (cuts, requests) = mpsc::channel(1);
+        let (report, outcomes) = mpsc::channel(1);
+        let coordinator = Coordinator {
+            store: job.store.clone(),
+            uids: Arc::clone(job.blueprint.uids()),
+            committers,
+            sources: sources.messages.clone(),
+            uncommitted: BTreeMap::new(),
+            has_committed: Arc::clone(&job.has_committed),
+        };
+        tasks.spawn(coordinator.run(requests, report));
+        let now = Instant::now();
+        Ok(Attempt {
+            job,
+            team,
+            intake: sources.intake,
+            items: sources.items,
+            sources: sources.messages,
+            tasks,
+            cuts,
+            outcomes,
+            running: None,
+            in_flight: None,
+            stop: None,
+            is_ending: false,
+            first_by: Some(now + FIRST_WAIT),
+            next_timer: None,
+            next_number,
+            last_checkpoint: (now, now),
+            failed_checkpoints: 0,
+            state_bytes: vec![vec![0; job.blueprint.node_count()]; job.blueprint.workers()],
+        })
+    }
+}
+
+/// Opens a checkpoint and checks that the job can go on with it.
+async fn restore(job: &Job, path: &Path) -> Result<Arc<Restore>> {
+    let (path, claims) = (path.to_owned(), job.blueprint.claims());
+    let ignores_unclaimed =
+        job.settings.restore.as_ref().is_some_and(|restore| restore.ignores_unclaimed_state);
+    let open = move || {
+        let restore = Restore::open(&path)?;
+        restore.check(&claims, ignores_unclaimed)?;
+        Ok::<_, Error>(Arc::new(restore))
+    };
+    let opened = spawn_blocking(open).await;
+    let restore = opened.map_err(|error| Error::internal("restoring panicked").caused_by(error))??;
+    if let Some(store) = &job.store {
+        let from = Arc::clone(&restore);
+        store.with(move |store| store.continue_from(&from)).await?;
+    }
+    Ok(restore)
+}
+
+/// Opens the committers, commits what the checkpoint says was prepared (it may not have been, or not wholly), and removes what
+/// earlier writers have left unfinished.
+async fn open_committers(
+    job: &Job,
+    manifest: Option<&Manifest>,
+    is_restart: bool,
+) -> Result<BTreeMap<NodeId, Box<dyn Committer>>> {
+    let mut committers = BTreeMap::new();
+    for (node, spec, writer_count) in job.blueprint.sinks() {
+        let uid = &job.blueprint.uids()[node];
+        let context = context(job, uid, 0, writer_count, spec.overwrite);
+        let own_id = Arc::clone(&context.sink_id);
+        let mut committer = spec.sink.open_committer(context).await?;
+        let prepared = manifest.and_then(|manifest| manifest.committables.get(uid));
+        let prepared = prepared.map_or(&[][..], Vec::as_slice);
+        if let Some(manifest) = manifest {
+            committer.commit(manifest.number, prepared).await?;
+            // The lock on the name says that the job which wrote the checkpoint does not run any more.
+            if job.store.is_some() && manifest.job_name == job.settings.name {
+                committer.discard_unfinished(&sink_id(manifest.job_id, uid), prepared).await?;
+            }
+        }
+        if is_restart {
+            committer.discard_unfinished(&own_id, prepared).await?;
+        }
+        committers.insert(node, committer);
+    }
+    Ok(committers)
+}
+
+/// Opens the writers.
+async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writers> {
+    let mut writers = Writers::new();
+    for (node, spec, writer_count) in job.blueprint.sinks() {
+        for number in 0..writer_count {
+            let context = context(job, &job.blueprint.uids()[node], number, writer_count, spec.overwrite);
+            let writer = spec.sink.open_writer(context).await?;
+            let (sender, messages) = mpsc::channel(WRITER_QUEUE);
+            tasks.spawn(run_writer(writer, messages));
+            writers.entry(node).or_default().push(sender);
+        }
+    }
+    Ok(writers)
+}
+
+fn context(job: &Job, uid: &str, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
+    let sink_id = sink_id(job.settings.id, uid).into();
+    WriterContext { sink_id, writer, writer_count, output: Arc::clone(&job.output), overwrite }
+}
+
+/// Returns what a sink is known by to its connector.
+fn sink_id(job: u128, uid: &str) -> String {
+    format!("{job:032x}/{uid}")
+}
+
+/// Opens the sources, each where the checkpoint says or where its options do.
+fn open_sources(job: &Job, manifest: Option<&Manifest>, tasks: &mut JoinSet<Result<()>>) -> Result<Sources> {
+    let bytes = EPOCH_BYTES.max(EPOCH_BYTES_PER_WORKER * job.blueprint.workers());
+    // Rows that are epochs of their own anyway come to the worker many at a time.
+    let rows = if job.settings.is_per_record { PER_RECORD_ROWS } else { job.settings.epoch_rows_max.max(1) };
+    let limits = EpochLimits { bytes, rows };
+    let (sender, items) = mpsc::channel(FRAMES_AHEAD);
+    let (mut positions, mut messages) = (BTreeMap::new(), BTreeMap::new());
+    for (node, table) in job.blueprint.sources() {
+        let start = manifest.and_then(|manifest| manifest.sources.get(&job.blueprint.uids()[node]));
+        let reader = table.source.open(start)?;
+        positions.insert(node, start.cloned().unwrap_or_else(|| reader.position()));
+        // The next epoch is read while one is run.
+        let room_max = bytes / 1024 + 1;
+        let (message, receiver) = mpsc::channel(2);
+        let task = SourceTask {
+            source: node,
+            reader,
+            items: sender.clone(),
+            messages: receiver,
+            room: Arc::new(Semaphore::new(room_max)),
+            room_max,
+        };
+        tasks.spawn(task.run());
+        messages.insert(node, message);
+    }
+    let mut intake = Intake::new(positions, limits);
+    for (node, rows) in job.blueprint.values()? {
+        let start = manifest.and_then(|manifest| manifest.sources.get(&job.blueprint.uids()[node]));
+        let emitted = SourcePosition::from([(VALUES_SPLIT.to_owned(), rows.row_count().to_string())]);
+        match start {
+            Some(_) => intake.resume(node, emitted),
+            None if rows.row_count() > 0 => intake.add(node, Frame::Rows(rows), emitted, None),
+            None => {}
+        }
+    }
+    Ok(Sources { intake, items, messages })
+}

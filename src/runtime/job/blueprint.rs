@@ -1,0 +1,207 @@
+//! A job's graph made ready to be started, again and again: who has which part of it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tokio::sync::mpsc;
+
+use super::exchange::Exchange;
+use super::layout::Layout;
+use super::outbox::{Outbox, Recipient};
+use super::settings::JobSettings;
+use super::stage::{SourceDecoder, Stage, constant_rows};
+use super::worker::Worker;
+use super::writer_task::WriterMessage;
+use crate::changelog::ChangelogBatch;
+use crate::error::{Error, Result};
+use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable};
+use crate::runtime::checkpoint::{Claims, OperatorClaim};
+use crate::runtime::operator::{self, operator_name};
+use crate::runtime::state::StateTable;
+
+/// A graph with its layout.
+#[derive(Debug)]
+pub(super) struct Blueprint {
+    graph: JobGraph,
+    layout: Arc<Layout>,
+    uids: Arc<Vec<String>>,
+    is_per_record: bool,
+    /// The tables of the operators that keep state.
+    state_tables: BTreeMap<NodeId, Vec<StateTable>>,
+}
+
+/// Where the rows of sinks go, by node and worker.
+pub(super) type Writers = BTreeMap<NodeId, Vec<mpsc::Sender<WriterMessage>>>;
+
+impl Blueprint {
+    /// Lays a graph out, and builds every operator once to see that it can be.
+    ///
+    /// # Errors
+    /// An operator does not exist yet or an expression cannot be compiled.
+    pub(super) fn new(graph: JobGraph, settings: &JobSettings) -> Result<Blueprint> {
+        if settings.workers == 0 || (settings.is_per_record && settings.workers != 1) {
+            return Err(Error::internal("a job that takes rows one by one has exactly one worker"));
+        }
+        let layout = Arc::new(Layout::new(&graph, settings.workers));
+        let uids = Arc::new(graph.nodes.iter().map(|node| node.uid.clone()).collect());
+        let mut state_tables = BTreeMap::new();
+        for (node, spec) in graph.nodes.iter().enumerate() {
+            if is_operator(&spec.spec) {
+                let tables = operator::build(spec, &inputs(&graph, spec))?.state_tables();
+                if !tables.is_empty() {
+                    state_tables.insert(node, tables);
+                }
+            }
+        }
+        Ok(Blueprint { graph, layout, uids, is_per_record: settings.is_per_record, state_tables })
+    }
+
+    /// Returns the uids of the nodes.
+    pub(super) fn uids(&self) -> &Arc<Vec<String>> {
+        &self.uids
+    }
+
+    /// Returns the name of a node's operator.
+    pub(super) fn name(&self, node: NodeId) -> String {
+        match &self.graph.nodes[node].spec {
+            OperatorSpec::Source { table, .. } => format!("Source: {}", table.name),
+            OperatorSpec::Sink(sink) => format!("Sink: {}", sink.name),
+            spec => operator_name(spec).to_owned(),
+        }
+    }
+
+    /// Returns how many nodes there are.
+    pub(super) fn node_count(&self) -> usize {
+        self.graph.nodes.len()
+    }
+
+    /// Returns how many workers there are.
+    pub(super) fn workers(&self) -> usize {
+        self.layout.workers
+    }
+
+    /// Evaluates the constant rows of all nodes that have any.
+    ///
+    /// # Errors
+    /// A value is out of an expression's domain.
+    pub(super) fn values(&self) -> Result<Vec<(NodeId, ChangelogBatch)>> {
+        let mut values = Vec::new();
+        for (at, node) in self.graph.nodes.iter().enumerate() {
+            if let OperatorSpec::Values { rows } = &node.spec {
+                values.push((at, constant_rows(rows, node)?));
+            }
+        }
+        Ok(values)
+    }
+
+    /// Returns the sources.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (NodeId, &SourceTable)> {
+        self.graph.nodes.iter().enumerate().filter_map(|(at, node)| match &node.spec {
+            OperatorSpec::Source { table, .. } => Some((at, table.as_ref())),
+            _ => None,
+        })
+    }
+
+    /// Returns the sinks, each with the number of its writers.
+    pub(super) fn sinks(&self) -> impl Iterator<Item = (NodeId, &SinkSpec, usize)> {
+        self.graph.nodes.iter().enumerate().filter_map(|(at, node)| match &node.spec {
+            OperatorSpec::Sink(sink) => Some((at, sink, self.layout.worker_count(at))),
+            _ => None,
+        })
+    }
+
+    /// Returns the tables of an operator that keeps state.
+    pub(super) fn state_tables(&self, node: NodeId) -> &[StateTable] {
+        self.state_tables.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns the operators that keep state.
+    pub(super) fn stateful_nodes(&self) -> impl Iterator<Item = NodeId> {
+        self.state_tables.keys().copied()
+    }
+
+    /// Returns what is to be found in a checkpoint.
+    pub(super) fn claims(&self) -> Claims {
+        let operators = self.state_tables.iter().map(|(node, tables)| OperatorClaim {
+            uid: self.uids[*node].clone(),
+            kind: self.name(*node),
+            tables: tables.clone(),
+        });
+        Claims {
+            operators: operators.collect(),
+            sources: self
+                .graph
+                .nodes
+                .iter()
+                .filter(|node| is_source(&node.spec))
+                .map(|node| node.uid.clone())
+                .collect(),
+            sinks: self.sinks().map(|(node, ..)| self.uids[node].clone()).collect(),
+        }
+    }
+
+    /// Builds all workers.
+    ///
+    /// # Errors
+    /// An operator or a decoder cannot be built.
+    pub(super) fn workers_for(
+        &self,
+        writers: &Writers,
+        reader: Option<&mpsc::Sender<Result<ChangelogBatch>>>,
+        exchange: &Arc<Exchange>,
+    ) -> Result<Vec<Worker>> {
+        let worker = |number| {
+            let stages = self.stages(number, writers, reader, exchange)?;
+            let (layout, exchange) = (Arc::clone(&self.layout), Arc::clone(exchange));
+            Ok(Worker::new(number, layout, exchange, stages, Arc::clone(&self.uids), self.is_per_record))
+        };
+        (0..self.layout.workers).map(worker).collect()
+    }
+
+    /// Makes what the nodes are on a worker.
+    fn stages(
+        &self,
+        worker: usize,
+        writers: &Writers,
+        reader: Option<&mpsc::Sender<Result<ChangelogBatch>>>,
+        exchange: &Exchange,
+    ) -> Result<Vec<Stage>> {
+        let stage = |(at, node): (NodeId, &GraphNode)| {
+            if worker > 0 && self.layout.nodes[at].is_singleton {
+                return Ok(Stage::Absent);
+            }
+            Ok(match &node.spec {
+                OperatorSpec::Source { table, columns } => {
+                    Stage::Source(SourceDecoder::new(table, columns, node.arrow_schema())?)
+                }
+                OperatorSpec::Values { .. } => Stage::Values,
+                OperatorSpec::Sink(_) => {
+                    let writer = writers.get(&at).and_then(|writers| writers.get(worker));
+                    let writer = writer.ok_or_else(|| Error::internal("a sink has no writer"))?;
+                    Stage::Sink(Outbox::new(Recipient::Writer(writer.clone()), exchange.watch_abort()))
+                }
+                OperatorSpec::Collect => {
+                    let reader = reader.ok_or_else(|| Error::internal("nobody reads the rows of a query"))?;
+                    Stage::Sink(Outbox::new(Recipient::Reader(reader.clone()), exchange.watch_abort()))
+                }
+                _ => Stage::Operator(operator::build(node, &inputs(&self.graph, node))?),
+            })
+        };
+        self.graph.nodes.iter().enumerate().map(stage).collect()
+    }
+}
+
+/// Returns whether rows come into the graph here.
+fn is_source(spec: &OperatorSpec) -> bool {
+    matches!(spec, OperatorSpec::Source { .. } | OperatorSpec::Values { .. })
+}
+
+/// Returns whether a node is one that `operator::build` builds.
+fn is_operator(spec: &OperatorSpec) -> bool {
+    !is_source(spec) && !matches!(spec, OperatorSpec::Sink(_) | OperatorSpec::Collect)
+}
+
+/// Returns the nodes that a node reads.
+fn inputs<'a>(graph: &'a JobGraph, node: &GraphNode) -> Vec<&'a GraphNode> {
+    node.inputs.iter().map(|edge| &graph.nodes[edge.node]).collect()
+}

@@ -1,0 +1,191 @@
+//! The task that completes checkpoints while the job goes on: it waits for what writers prepare, makes everything durable, commits
+//! the sinks, and then lets sources release what lies before. Nothing is released or committed earlier.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::{mpsc, oneshot};
+use tokio::task::spawn_blocking;
+use tracing::warn;
+
+use super::exchange::aborted;
+use super::source_task::SourceMessage;
+use crate::connector::{CheckpointId, Committable, Committer, SourcePosition};
+use crate::error::{Error, Result};
+use crate::plan::NodeId;
+use crate::runtime::checkpoint::{CheckpointData, CheckpointStore, CheckpointSummary, OperatorChanges};
+
+/// A job's checkpoints on disk, shared by its runs.
+#[derive(Debug, Clone)]
+pub(super) struct SharedStore(Arc<Mutex<CheckpointStore>>);
+
+impl SharedStore {
+    /// Shares a store.
+    pub(super) fn new(store: CheckpointStore) -> SharedStore {
+        SharedStore(Arc::new(Mutex::new(store)))
+    }
+
+    /// Uses the store for something that takes no time.
+    pub(super) fn lock(&self) -> MutexGuard<'_, CheckpointStore> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Uses the store for something that blocks.
+    pub(super) async fn with<T: Send + 'static>(
+        &self,
+        run: impl FnOnce(&mut CheckpointStore) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let store = self.clone();
+        spawn_blocking(move || run(&mut store.lock()))
+            .await
+            .map_err(|error| Error::internal("the store of checkpoints panicked").caused_by(error))?
+    }
+
+    /// Takes the store back once nobody else has it.
+    pub(super) fn into_inner(self) -> Option<CheckpointStore> {
+        let store = Arc::into_inner(self.0)?;
+        Some(store.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a checkpoint is for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum CheckpointPurpose {
+    /// To go on from after a failure.
+    Recovery,
+    /// The same, and once more for itself in this folder.
+    Savepoint(PathBuf),
+    /// Only to commit the sinks: the job has no checkpoints.
+    Commit,
+}
+
+/// A cut through the job that is to become a checkpoint.
+#[derive(Debug)]
+pub(super) struct Cut {
+    /// The checkpoint's number.
+    pub(super) number: CheckpointId,
+    /// When the cut was made, in milliseconds since 1970.
+    pub(super) time_ms: i64,
+    /// What it is for.
+    pub(super) purpose: CheckpointPurpose,
+    /// What has changed in the operators.
+    pub(super) operators: Vec<OperatorChanges>,
+    /// How far each source has come.
+    pub(super) positions: BTreeMap<NodeId, SourcePosition>,
+    /// What each writer prepares, by the sink's node.
+    pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Vec<Committable>>)>,
+}
+
+/// How a checkpoint went.
+#[derive(Debug)]
+pub(super) struct CheckpointOutcome {
+    /// What was written, if anything was; an error if it could not be, and the job may go on without.
+    pub(super) result: Result<Option<CheckpointSummary>>,
+    /// The number of the next checkpoint.
+    pub(super) next_number: CheckpointId,
+}
+
+/// Completes checkpoints.
+pub(super) struct Coordinator {
+    /// Where they are written.
+    pub(super) store: Option<SharedStore>,
+    /// The uids of the nodes.
+    pub(super) uids: Arc<Vec<String>>,
+    /// The committers, by the sink's node.
+    pub(super) committers: BTreeMap<NodeId, Box<dyn Committer>>,
+    /// The tasks of the sources.
+    pub(super) sources: BTreeMap<NodeId, mpsc::Sender<SourceMessage>>,
+    /// What was prepared for checkpoints that then could not be written.
+    pub(super) uncommitted: BTreeMap<NodeId, Vec<Committable>>,
+    /// Set before the first commit.
+    pub(super) has_committed: Arc<AtomicBool>,
+}
+
+impl Coordinator {
+    /// Completes one checkpoint after the other.
+    ///
+    /// # Errors
+    /// A sink cannot be committed: the job must not go on.
+    pub(super) async fn run(
+        mut self,
+        mut cuts: mpsc::Receiver<Cut>,
+        outcomes: mpsc::Sender<CheckpointOutcome>,
+    ) -> Result<()> {
+        while let Some(cut) = cuts.recv().await {
+            let number = cut.number;
+            let result = self.complete(cut).await?;
+            let next_number = self.store.as_ref().map_or(number + 1, |store| store.lock().next_number());
+            if outcomes.send(CheckpointOutcome { result, next_number }).await.is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Completes a checkpoint. The outer error ends the job, the inner one only the checkpoint.
+    async fn complete(&mut self, cut: Cut) -> Result<Result<Option<CheckpointSummary>>> {
+        let Cut { number, time_ms, purpose, operators, positions, prepared } = cut;
+        for (sink, prepared) in prepared {
+            // A writer that has failed says so itself.
+            let committables = prepared.await.map_err(|_| aborted())?;
+            self.uncommitted.entry(sink).or_default().extend(committables);
+        }
+        let mut written = None;
+        if let Some(store) = self.store.clone()
+            && purpose != CheckpointPurpose::Commit
+        {
+            let data = CheckpointData {
+                number,
+                time_ms,
+                operators,
+                sources: self.by_uid(&positions),
+                committables: self.by_uid(&self.uncommitted),
+                extra: BTreeMap::new(),
+            };
+            match store.with(move |store| store.write_checkpoint(data)).await {
+                Ok(summary) => written = Some(summary),
+                Err(error) => return Ok(Err(error)),
+            }
+        }
+        self.commit(number).await?;
+        self.release(positions).await;
+        if let (CheckpointPurpose::Savepoint(folder), Some(store)) = (&purpose, &self.store) {
+            let folder = folder.clone();
+            return Ok(store.with(move |store| store.write_savepoint(&folder)).await.map(Some));
+        }
+        if let (CheckpointPurpose::Recovery, Some(store)) = (&purpose, &self.store)
+            && let Err(error) = store.with(CheckpointStore::compact).await
+        {
+            warn!(%error, "segments could not be merged");
+        }
+        Ok(Ok(written))
+    }
+
+    /// Commits all sinks.
+    async fn commit(&mut self, number: CheckpointId) -> Result<()> {
+        for (sink, committer) in &mut self.committers {
+            let committables = self.uncommitted.remove(sink).unwrap_or_default();
+            self.has_committed.store(true, Ordering::Release);
+            committer.commit(number, &committables).await?;
+        }
+        Ok(())
+    }
+
+    /// Tells the sources what they may release, and waits until they have.
+    async fn release(&mut self, positions: BTreeMap<NodeId, SourcePosition>) {
+        for (source, position) in positions {
+            let Some(task) = self.sources.get(&source) else { continue };
+            let (released, hears) = oneshot::channel();
+            // A source that is gone has failed, and its task says why.
+            if task.send(SourceMessage::CheckpointComplete { position, released }).await.is_ok() {
+                let _ = hears.await;
+            }
+        }
+    }
+
+    fn by_uid<T: Clone>(&self, by_node: &BTreeMap<NodeId, T>) -> BTreeMap<String, T> {
+        by_node.iter().map(|(node, value)| (self.uids[*node].clone(), value.clone())).collect()
+    }
+}

@@ -1,0 +1,168 @@
+//! The life of a job: run after run until it ends, and what remains then.
+
+use std::path::PathBuf;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio::time::{Instant, sleep};
+use tracing::{info, warn};
+
+use super::attempt::{Attempt, AttemptEnd, Job};
+use super::handle::Progress;
+use super::restart::Restarts;
+use super::settings::{JobStatus, StopMode};
+use super::stops::Stops;
+use crate::error::{Error, ErrorKind, Result};
+use crate::runtime::checkpoint::{CheckpointStore, CheckpointSummary};
+
+/// Drives a job to its end.
+pub(super) struct Driver {
+    /// What is driven.
+    pub(super) job: Job,
+    /// Where its status is told.
+    pub(super) progress: Progress,
+    /// Says when it is to stop.
+    pub(super) stops: Stops,
+    /// Hears when the job runs, or why it cannot.
+    pub(super) ready: Option<oneshot::Sender<Result<()>>>,
+}
+
+impl Driver {
+    /// Runs the job until it has ended for good.
+    pub(super) async fn run(mut self) {
+        let mut is_restart = false;
+        let mut restarts = Restarts::new(self.job.settings.restart.clone());
+        let mut start = self.job.settings.restore.as_ref().map(|restore| restore.path.clone());
+        let ended = loop {
+            let error = match self.attempt(start.clone(), is_restart).await {
+                Ok(end) => break Ok(end),
+                Err(error) => error,
+            };
+            match self.next_start(&error, &mut restarts) {
+                Err(error) => break Err(error),
+                Ok((delay, from)) => {
+                    warn!(job = %self.job.settings.name, %error, "the job starts again");
+                    start = from.or(start);
+                    is_restart = true;
+                    self.tell_ready(Ok(()));
+                    self.progress.set(JobStatus::Restarting);
+                    self.job.update_metrics(|metrics| metrics.restart_count += 1);
+                    if self.is_cancelled_within(delay).await {
+                        break Ok(AttemptEnd::Stopped(StopMode::Cancel, None));
+                    }
+                }
+            }
+        };
+        self.end(ended).await;
+    }
+
+    /// Runs the job once, from a checkpoint if one is given.
+    async fn attempt(&mut self, start: Option<PathBuf>, is_restart: bool) -> Result<AttemptEnd> {
+        self.progress.set(JobStatus::Initializing);
+        let mut attempt = tokio::select! {
+            opened = Attempt::open(&self.job, start.as_deref(), is_restart) => opened?,
+            _ = self.stops.next() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
+        };
+        if let Some(ready) = self.ready.take() {
+            // Whoever started the job may have gone.
+            let _ = ready.send(Ok(()));
+        }
+        self.progress.set(JobStatus::Running);
+        let ended = attempt.run(&mut self.stops).await;
+        self.progress.set(match &ended {
+            Ok(AttemptEnd::Stopped(..)) => JobStatus::Cancelling,
+            Ok(AttemptEnd::Finished) => JobStatus::Running,
+            Err(_) => JobStatus::Failing,
+        });
+        attempt.close().await;
+        ended
+    }
+
+    /// Decides what follows a failure: a delay and where to start from, or the end.
+    fn next_start(&self, error: &Error, restarts: &mut Restarts) -> Result<(Duration, Option<PathBuf>)> {
+        if error.kind() != ErrorKind::Unavailable || self.job.reader.is_some() {
+            return Err(error.duplicate());
+        }
+        let Some(delay) = restarts.next_delay(Instant::now()) else { return Err(error.duplicate()) };
+        let latest = self.job.store.as_ref().and_then(|store| store.lock().latest());
+        if latest.is_none() && self.job.store.is_none() && self.job.has_committed.load(Ordering::Acquire) {
+            return Err(error.duplicate().hint(
+                "The job was not started again: it has no checkpoints and has written already. SET 'execution.checkpointing.interval' to have them.",
+            ));
+        }
+        Ok((delay, latest))
+    }
+
+    /// Waits; returns whether the job was asked to stop meanwhile.
+    async fn is_cancelled_within(&mut self, delay: Duration) -> bool {
+        tokio::select! {
+            () = sleep(delay) => false,
+            _ = self.stops.next() => true,
+        }
+    }
+
+    fn tell_ready(&mut self, how: Result<()>) {
+        if let Some(ready) = self.ready.take() {
+            // Whoever started the job may have gone.
+            let _ = ready.send(how);
+        }
+    }
+
+    /// Tidies up and tells everybody how the job has ended.
+    async fn end(mut self, ended: Result<AttemptEnd>) {
+        let store = self.job.store.take();
+        let checkpoints = self.job.settings.checkpoints.as_ref();
+        let is_kept = match &ended {
+            Ok(AttemptEnd::Finished | AttemptEnd::Stopped(StopMode::Savepoint { .. }, _)) => false,
+            Ok(AttemptEnd::Stopped(..)) => {
+                checkpoints.is_some_and(|checkpoints| checkpoints.is_kept_on_cancel)
+            }
+            Err(_) => true,
+        };
+        let path = match &ended {
+            Ok(AttemptEnd::Stopped(StopMode::Savepoint { .. }, summary)) => path_of(summary.as_ref()),
+            Ok(AttemptEnd::Stopped(_, summary)) if is_kept => path_of(summary.as_ref()),
+            _ => None,
+        };
+        if let Some(store) = store.and_then(super::coordinator::SharedStore::into_inner)
+            && !is_kept
+        {
+            discard(store).await;
+        }
+        let (status, failure) = match ended {
+            Ok(AttemptEnd::Finished | AttemptEnd::Stopped(StopMode::Savepoint { .. }, _)) => {
+                (JobStatus::Finished, None)
+            }
+            Ok(AttemptEnd::Stopped(..)) => (JobStatus::Canceled, None),
+            Err(error) => (JobStatus::Failed, Some(error)),
+        };
+        info!(job = %self.job.settings.name, %status, "the job has ended");
+        match &failure {
+            Some(error) => {
+                self.tell_ready(Err(error.duplicate()));
+                self.stops.refuse(error);
+            }
+            None => self.tell_ready(Ok(())),
+        }
+        let for_reader = failure.as_ref().map(Error::duplicate);
+        self.progress.end(status, failure);
+        self.stops.answer_all(path);
+        if let (Some(reader), Some(error)) = (self.job.reader, for_reader) {
+            // A reader that has gone does not want to know.
+            let _ = reader.send(Err(error)).await;
+        }
+    }
+}
+
+fn path_of(summary: Option<&CheckpointSummary>) -> Option<PathBuf> {
+    summary.map(|summary| summary.path.clone())
+}
+
+/// Removes the checkpoints of a job that has ended.
+async fn discard(store: CheckpointStore) {
+    let removed = tokio::task::spawn_blocking(move || store.discard()).await;
+    if let Ok(Err(error)) = removed {
+        warn!(%error, "the checkpoints of a job that has ended could not be removed");
+    }
+}

@@ -1,0 +1,362 @@
+//! A worker: one thread with an instance of every operator, for its key groups.
+//!
+//! Rows go through the graph depth first: what an operator emits is taken by all its readers before it gets the next batch, and
+//! nothing is queued but rows for other workers. See `layout` for phases and `exchange` for the order of rows.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::epoch::{Epoch, NodeCounters, SourceFrame, WorkerReport};
+use super::exchange::{Chunk, ChunkOrder, Exchange, Splitter};
+use super::layout::{Layout, Way};
+use super::outbox::Outbox;
+use super::source_task::frame_bytes;
+use super::stage::Stage;
+use crate::changelog::ChangelogBatch;
+use crate::connector::Frame;
+use crate::error::{Error, Result};
+use crate::plan::NodeId;
+use crate::runtime::checkpoint::Restore;
+use crate::runtime::operator::{EpochEnd, Operator, Output};
+use crate::runtime::state::owner;
+
+/// Chunks below this number of rows are put together before an operator gets them.
+const SMALL_CHUNK_ROWS: usize = 512;
+
+/// The most rows that are put together.
+const TOGETHER_ROWS_MAX: usize = 8_192;
+
+/// One of the workers of a job.
+pub(super) struct Worker {
+    number: usize,
+    layout: Arc<Layout>,
+    exchange: Arc<Exchange>,
+    /// What each node is on this worker.
+    stages: Vec<Stage>,
+    /// The uids of the nodes.
+    uids: Arc<Vec<String>>,
+    /// Whether each row is an epoch.
+    is_per_record: bool,
+    /// The number of the last epoch.
+    epoch_number: u64,
+    /// The number of meetings so far.
+    turn: u64,
+    /// Where the rows at hand stand.
+    order: ChunkOrder,
+    /// Rows for each worker.
+    outgoing: Vec<Vec<Chunk>>,
+    splitter: Splitter,
+    counters: Vec<NodeCounters>,
+    /// Outputs that are not in use, kept for their memory.
+    outputs: Vec<Output>,
+}
+
+impl Worker {
+    /// Creates a worker.
+    pub(super) fn new(
+        number: usize,
+        layout: Arc<Layout>,
+        exchange: Arc<Exchange>,
+        stages: Vec<Stage>,
+        uids: Arc<Vec<String>>,
+        is_per_record: bool,
+    ) -> Worker {
+        let workers = layout.workers;
+        Worker {
+            number,
+            exchange,
+            uids,
+            is_per_record,
+            epoch_number: 0,
+            turn: 0,
+            order: ChunkOrder { frame: 0, chunk: 0, worker: number as u32, part: 0 },
+            outgoing: (0..workers).map(|_| Vec::new()).collect(),
+            splitter: Splitter::new(workers),
+            counters: vec![NodeCounters::default(); stages.len()],
+            outputs: Vec::new(),
+            stages,
+            layout,
+        }
+    }
+
+    /// Puts back the state of this worker's key groups.
+    ///
+    /// # Errors
+    /// The checkpoint cannot be read, or its rows do not fit.
+    pub(super) fn load(&mut self, restore: &Restore) -> Result<WorkerReport> {
+        let (number, workers) = (self.number, self.layout.workers);
+        for (node, stage) in self.stages.iter_mut().enumerate() {
+            let Stage::Operator(operator) = stage else { continue };
+            // A node whose rows are all on the first worker has its state there, whatever the key group.
+            let is_singleton = self.layout.nodes[node].is_singleton;
+            let owns = |group: u8| if is_singleton { number == 0 } else { owner(group, workers) == number };
+            for (at, table) in operator.state_tables().iter().enumerate() {
+                restore.read(&self.uids[node], table, &owns, &mut |rows| operator.load(at, rows))?;
+            }
+            operator.finish_load()?;
+        }
+        Ok(self.report())
+    }
+
+    /// Runs an epoch. Rows for readers and writers have all been handed over when this returns.
+    ///
+    /// # Errors
+    /// An operator or decoder fails, or another worker does.
+    pub(super) fn run(&mut self, epoch: &Epoch) -> Result<WorkerReport> {
+        let layout = Arc::clone(&self.layout);
+        let done = if self.is_per_record {
+            self.run_records(&layout, epoch)
+        } else {
+            self.run_phases(&layout, epoch)
+        };
+        // What came before a bad row is shown.
+        let flushed = self.outboxes().try_for_each(Outbox::flush);
+        done?;
+        flushed?;
+        let mut report = self.report();
+        for (node, stage) in self.stages.iter_mut().enumerate() {
+            match stage {
+                Stage::Operator(operator) if epoch.takes_state && !operator.state_tables().is_empty() => {
+                    report.changes.push((node, operator.take_changes()?));
+                }
+                Stage::Sink(outbox) => {
+                    if let Some(checkpoint) = epoch.checkpoint {
+                        report.prepared.extend(outbox.prepare(checkpoint)?.map(|prepared| (node, prepared)));
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(report)
+    }
+
+    fn outboxes(&mut self) -> impl Iterator<Item = &mut Outbox> {
+        self.stages.iter_mut().filter_map(|stage| match stage {
+            Stage::Sink(outbox) => Some(outbox),
+            _ => None,
+        })
+    }
+
+    /// Runs all frames as one epoch.
+    fn run_phases(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
+        let end = self.next_end(epoch, epoch.is_last);
+        for phase in 0..layout.phase_count {
+            if phase == 0 {
+                while let Some((number, frame)) = epoch.claim() {
+                    self.order = ChunkOrder { frame: number, chunk: 0, part: 0, ..self.order };
+                    for batch in self.decode(frame)? {
+                        self.push(layout, frame.source, batch)?;
+                        self.order.chunk += 1;
+                    }
+                }
+            } else {
+                let chunks = self.exchange.meet(self.number, self.turn, &mut self.outgoing)?;
+                self.turn += 1;
+                self.receive(layout, chunks)?;
+            }
+            self.order = ChunkOrder { frame: ChunkOrder::END, chunk: phase as u32, part: 0, ..self.order };
+            self.end_nodes(layout, Some(phase), &end)?;
+        }
+        Ok(())
+    }
+
+    /// Runs each row as an epoch.
+    fn run_records(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
+        let mut has_ended = false;
+        while let Some((_, frame)) = epoch.claim() {
+            if self.unneeded_sources(layout).contains(&frame.source) {
+                continue;
+            }
+            for batch in self.decode(frame)? {
+                self.push_records(layout, epoch, frame.source, &batch)?;
+            }
+            has_ended = true;
+        }
+        if epoch.is_last || !has_ended {
+            let end = self.next_end(epoch, epoch.is_last);
+            self.end_nodes(layout, None, &end)?;
+        }
+        Ok(())
+    }
+
+    /// Pushes the rows of a batch one by one, each with an epoch of its own.
+    fn push_records(
+        &mut self,
+        layout: &Layout,
+        epoch: &Epoch,
+        source: NodeId,
+        batch: &ChangelogBatch,
+    ) -> Result<()> {
+        for row in 0..batch.row_count() {
+            let end = self.next_end(epoch, false);
+            self.push(layout, source, batch.slice(row, 1))?;
+            self.end_nodes(layout, None, &end)?;
+        }
+        Ok(())
+    }
+
+    /// Begins the next epoch.
+    fn next_end(&mut self, epoch: &Epoch, is_last: bool) -> EpochEnd {
+        self.epoch_number += 1;
+        let watermark = if is_last { i64::MAX } else { epoch.watermark };
+        EpochEnd { number: self.epoch_number, time_ms: epoch.time_ms, watermark, is_last }
+    }
+
+    fn decode(&mut self, frame: &SourceFrame) -> Result<Vec<ChangelogBatch>> {
+        let began = Instant::now();
+        let batches = match (&mut self.stages[frame.source], &frame.frame) {
+            (Stage::Source(source), frame) => source.decode(frame)?,
+            (Stage::Values, Frame::Rows(rows)) => vec![rows.clone()],
+            _ => return Err(Error::internal("a frame came to a node that is no source")),
+        };
+        let counters = &mut self.counters[frame.source];
+        counters.busy += began.elapsed();
+        counters.bytes_in += frame_bytes(&frame.frame) as u64;
+        counters.rows_in += batches.iter().map(|batch| batch.row_count() as u64).sum::<u64>();
+        Ok(batches)
+    }
+
+    /// Gives what a node has emitted to all that read it.
+    fn push(&mut self, layout: &Layout, from: NodeId, batch: ChangelogBatch) -> Result<()> {
+        self.counters[from].rows_out += batch.row_count() as u64;
+        let Some((last, others)) = layout.nodes[from].readers.split_last() else { return Ok(()) };
+        for route in others {
+            self.send(layout, route.node, route.input, &route.way, batch.clone())?;
+        }
+        self.send(layout, last.node, last.input, &last.way, batch)
+    }
+
+    /// Gives rows to an input, here or on other workers.
+    fn send(
+        &mut self,
+        layout: &Layout,
+        node: NodeId,
+        input: usize,
+        way: &Way,
+        batch: ChangelogBatch,
+    ) -> Result<()> {
+        let order = self.order;
+        match way {
+            Way::Stay => return self.process(layout, node, input, batch),
+            Way::First => self.outgoing[0].push(Chunk { node, input, order, batch }),
+            Way::Owner(columns) => {
+                let outgoing = &mut self.outgoing;
+                self.splitter.split(&batch, columns, |worker, batch| {
+                    outgoing[worker].push(Chunk { node, input, order, batch });
+                })?;
+            }
+        }
+        self.order.part += 1;
+        Ok(())
+    }
+
+    /// Lets a node take rows, and passes on what it emits.
+    fn process(&mut self, layout: &Layout, node: NodeId, input: usize, batch: ChangelogBatch) -> Result<()> {
+        self.counters[node].rows_in += batch.row_count() as u64;
+        match &mut self.stages[node] {
+            Stage::Sink(outbox) => outbox.push(batch),
+            Stage::Operator(_) => {
+                self.operate(layout, node, |operator, output| operator.process(input, batch, output))
+            }
+            Stage::Source(_) | Stage::Values | Stage::Absent => {
+                Err(Error::internal("rows came to a node that takes none"))
+            }
+        }
+    }
+
+    /// Calls an operator and passes on what it emits.
+    fn operate(
+        &mut self,
+        layout: &Layout,
+        node: NodeId,
+        call: impl FnOnce(&mut dyn Operator, &mut Output) -> Result<()>,
+    ) -> Result<()> {
+        let Stage::Operator(operator) = &mut self.stages[node] else { return Ok(()) };
+        let mut output = self.outputs.pop().unwrap_or_default();
+        // A look at the clock for every row would cost more than many an operator.
+        let began = (!self.is_per_record).then(Instant::now);
+        call(operator.as_mut(), &mut output)?;
+        if let Some(began) = began {
+            self.counters[node].busy += began.elapsed();
+        }
+        for batch in output.drain() {
+            self.push(layout, node, batch)?;
+        }
+        self.outputs.push(output);
+        Ok(())
+    }
+
+    /// Gives what other workers have sent to those who read it, in order; small chunks together.
+    fn receive(&mut self, layout: &Layout, chunks: Vec<Chunk>) -> Result<()> {
+        let mut chunks = chunks.into_iter().peekable();
+        while let Some(Chunk { node, input, order, mut batch }) = chunks.next() {
+            if batch.row_count() < SMALL_CHUNK_ROWS {
+                let mut row_count = batch.row_count();
+                let mut together = vec![batch];
+                while let Some(next) = chunks.next_if(|next| {
+                    (next.node, next.input) == (node, input)
+                        && row_count + next.batch.row_count() <= TOGETHER_ROWS_MAX
+                }) {
+                    row_count += next.batch.row_count();
+                    together.push(next.batch);
+                }
+                let Some(all) = ChangelogBatch::concat(&together)? else { continue };
+                batch = all;
+            }
+            self.order = ChunkOrder { part: 0, worker: self.number as u32, ..order };
+            self.process(layout, node, input, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the epoch for all nodes of a phase (or all), inputs before those who read them.
+    fn end_nodes(&mut self, layout: &Layout, phase: Option<usize>, end: &EpochEnd) -> Result<()> {
+        for (node, place) in layout.nodes.iter().enumerate() {
+            if phase.is_none_or(|phase| phase == place.phase) {
+                self.operate(layout, node, |operator, output| operator.end_epoch(end, output))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the sources whose rows nobody needs any more: all ways from them end at operators that have had enough.
+    fn unneeded_sources(&self, layout: &Layout) -> Vec<NodeId> {
+        let is_exhausted =
+            |stage: &Stage| matches!(stage, Stage::Operator(operator) if operator.is_exhausted());
+        if self.number != 0 || !self.stages.iter().any(is_exhausted) {
+            return Vec::new();
+        }
+        let mut is_closed = vec![false; self.stages.len()];
+        let mut unneeded = Vec::new();
+        for (node, place) in layout.nodes.iter().enumerate().rev() {
+            let readers = &place.readers;
+            is_closed[node] = is_exhausted(&self.stages[node])
+                || (!readers.is_empty() && readers.iter().all(|route| is_closed[route.node]));
+            if is_closed[node] && matches!(self.stages[node], Stage::Source(_)) {
+                unneeded.push(node);
+            }
+        }
+        unneeded
+    }
+
+    /// Makes the report on what was done since the last one.
+    fn report(&mut self) -> WorkerReport {
+        let mut next_timer: Option<i64> = None;
+        for (counters, stage) in self.counters.iter_mut().zip(&mut self.stages) {
+            match stage {
+                Stage::Operator(operator) => {
+                    counters.state_bytes = operator.state_bytes();
+                    if let Some(timer) = operator.next_timer() {
+                        next_timer = Some(next_timer.map_or(timer, |first| first.min(timer)));
+                    }
+                }
+                Stage::Sink(outbox) => counters.back_pressured = outbox.take_blocked(),
+                Stage::Source(_) | Stage::Values | Stage::Absent => {}
+            }
+        }
+        let counters =
+            std::mem::replace(&mut self.counters, vec![NodeCounters::default(); self.stages.len()]);
+        let unneeded_sources = self.unneeded_sources(&Arc::clone(&self.layout));
+        WorkerReport { counters, next_timer, unneeded_sources, ..WorkerReport::default() }
+    }
+}

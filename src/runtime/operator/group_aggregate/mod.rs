@@ -1,0 +1,29 @@
+//! GROUP BY over rows that change.
+//!
+//! A batch is probed once: every row gets the slot of its group, and each aggregate then walks typed columns by slot. What a group
+//! showed before an epoch is copied at its first touch, and at the end of the epoch compared with what it shows now, column by
+//! column; only the difference leaves. There is no local phase before the exchange yet; it would be an operator of its own, in
+//! front of this one.
+
+mod accumulator;
+mod arrivals;
+mod call;
+mod chains;
+mod count;
+mod entries;
+mod epoch_changes;
+mod extreme;
+mod extreme_tracker;
+mod group_aggregate_operator;
+mod kept_value;
+mod masks;
+mod moment;
+mod rows;
+mod state_layout;
+mod tables;
+#[cfg(test)]
+mod tests;
+mod value_counts;
+mod value_store;
+
+pub(crate) use group_aggregate_operator::GroupAggregateOperator;
