@@ -253,7 +253,9 @@ impl Table {
                 let end = at + end;
                 if events[end].kind == "-U" {
                     events.remove(end);
-                    events[end].kind = gone.kind;
+                    if let Some(next) = events.get_mut(end) {
+                        next.kind = gone.kind;
+                    }
                 } else if gone.kind == "+I" {
                     events.remove(end);
                 } else {
