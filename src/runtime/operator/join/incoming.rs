@@ -68,7 +68,8 @@ pub(super) fn without_unchanged_updates(batch: ChangelogBatch) -> Result<Changel
     let rows = kinds.len();
     let goes_and_comes = |row: usize| kinds[row] & 1 == 1 && kinds[row + 1] & 1 == 0;
     let mut unchanged = BooleanBuffer::collect_bool(rows - 1, goes_and_comes);
-    for column in batch.rows().columns() {
+    let columns = batch.rows().columns().iter().filter(|column| !column.data_type().is_null());
+    for column in columns {
         if unchanged.count_set_bits() == 0 || column.data_type().is_nested() {
             return Ok(batch);
         }

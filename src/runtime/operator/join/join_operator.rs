@@ -40,6 +40,9 @@ impl JoinOperator {
         let [left, right] = inputs else {
             return Err(Error::internal("a join has two inputs"));
         };
+        if spec.is_null_aware && spec.keys.len() != 1 {
+            return Err(Error::internal(format!("a null-aware join has {} keys", spec.keys.len())));
+        }
         let schemas = [left, right].map(|input| SchemaRef::clone(input.arrow_schema()));
         let is_rewritten = spec.is_null_aware && spec.residual.is_some();
         let spec = if is_rewritten { &null_aware_as_residual(spec, &schemas[0])? } else { spec };
@@ -285,9 +288,7 @@ fn shows_unmatched(kind: JoinKind, side: usize) -> bool {
 /// Writes NOT IN with a further condition as a condition of every pair: `x NOT IN (SELECT y …)` is no answer for pairs in which
 /// either is NULL.
 fn null_aware_as_residual(spec: &JoinSpec, left_schema: &SchemaRef) -> Result<JoinSpec> {
-    let [key] = spec.keys.as_slice() else {
-        return Err(Error::internal("a null-aware join has more than one key"));
-    };
+    let key = &spec.keys[0];
     let columns = spec.pair_schema.columns();
     let left = Expr::Column(columns[key.left].clone());
     let right = Expr::Column(columns[left_schema.fields().len() + key.right].clone());

@@ -19,7 +19,7 @@ use super::super::super::state::{ABSENT, StateTable, hash_rows, key_group};
 use super::row_journal::RowJournal;
 use super::row_store::{RowStore, RowsView};
 use crate::changelog::{ChangelogMode, RowKind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JoinSide, JoinUniqueness};
 
 /// The length up to which a chain is searched row by row.
@@ -42,6 +42,8 @@ pub(super) struct SideLayout {
     pub(super) lookup: Lookup,
     /// The columns that tell a row from others.
     pub(super) identity: Vec<usize>,
+    /// The columns that it is looked for by.
+    pub(super) hashed: Vec<usize>,
     /// Whether a new row takes the place of the one with the same identity.
     pub(super) replaces: bool,
     /// Whether equal rows are one row with a count.
@@ -63,10 +65,11 @@ impl SideLayout {
             JoinUniqueness::None => (Lookup::Hash, None),
         };
         let replaced_by = unique_key.filter(|_| is_upsert);
-        let all = || (0..input.arrow_schema().fields().len()).collect();
+        let all: Vec<usize> = (0..input.arrow_schema().fields().len()).collect();
         SideLayout {
             lookup,
-            identity: replaced_by.map_or_else(all, <[usize]>::to_vec),
+            hashed: unique_key.map_or_else(|| all.clone(), <[usize]>::to_vec),
+            identity: replaced_by.map_or(all, <[usize]>::to_vec),
             replaces: replaced_by.is_some(),
             counts_equal_rows: lookup != Lookup::Never && unique_key.is_none(),
             counts_associations: false,
@@ -224,7 +227,7 @@ impl SideState {
     ) -> Result<Arrivals> {
         let view = self.store.view(columns)?;
         let rows: Vec<u32> = (0..row_count as u32).filter(|row| is_added(*row as usize)).collect();
-        let written = self.allocate(rows.len());
+        let written = self.allocate(rows.len())?;
         self.store.write(&written, &view, &rows);
         let mut numbers = vec![ABSENT; row_count];
         for (row, number) in rows.iter().zip(written) {
@@ -239,15 +242,18 @@ impl SideState {
         if self.layout.lookup != Lookup::Hash {
             return Ok(Vec::new());
         }
-        let columns: Vec<ArrayRef> =
-            self.layout.identity.iter().map(|at| Arc::clone(&columns[*at])).collect();
+        let columns: Vec<ArrayRef> = self.layout.hashed.iter().map(|at| Arc::clone(&columns[*at])).collect();
         let mut hashes = Vec::new();
         hash_rows(&columns, row_count, &mut hashes)?;
         Ok(hashes.into_iter().map(|hash| (hash >> 32) as u32).collect())
     }
 
-    fn allocate(&mut self, count: usize) -> Vec<u32> {
+    fn allocate(&mut self, count: usize) -> Result<Vec<u32>> {
         let reused = count.min(self.free.len());
+        if self.capacity + count >= ABSENT as usize {
+            return Err(Error::unsupported("more than 4 billion rows of one input in the state of a join")
+                .hint("Filter or aggregate before the join, or run with more workers."));
+        }
         let mut numbers = self.free.split_off(self.free.len() - reused);
         numbers.reverse();
         numbers.extend(self.capacity as u32..(self.capacity + count - reused) as u32);
@@ -265,7 +271,7 @@ impl SideState {
         if self.layout.counts_associations {
             self.associations.resize(self.capacity, 0);
         }
-        numbers
+        Ok(numbers)
     }
 
     /// Adds a row under a key and returns its number.
