@@ -9,7 +9,9 @@ mod key_index;
 mod slot_tracker;
 
 pub(crate) use hash::{GROUP_COUNT, hash_rows, key_group, owner};
-pub(crate) use key_index::{ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values};
+pub(crate) use key_index::{
+    ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values, one_nan,
+};
 pub(crate) use slot_tracker::SlotTracker;
 
 use arrow::array::RecordBatch;
