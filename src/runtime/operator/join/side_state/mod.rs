@@ -12,7 +12,7 @@ mod saved;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use hashbrown::HashTable;
 
 use super::super::super::state::{ABSENT, StateTable, hash_rows, key_group};
@@ -66,9 +66,12 @@ impl SideLayout {
         };
         let replaced_by = unique_key.filter(|_| is_upsert);
         let all: Vec<usize> = (0..input.arrow_schema().fields().len()).collect();
+        // The hash of a map would depend on how it is written.
+        let is_map = |at: &usize| matches!(input.arrow_schema().field(*at).data_type(), ArrowType::Map(..));
+        let without_maps = || all.iter().copied().filter(|at| !is_map(at)).collect();
         SideLayout {
             lookup,
-            hashed: unique_key.map_or_else(|| all.clone(), <[usize]>::to_vec),
+            hashed: unique_key.map_or_else(without_maps, <[usize]>::to_vec),
             identity: replaced_by.map_or(all, <[usize]>::to_vec),
             replaces: replaced_by.is_some(),
             counts_equal_rows: lookup != Lookup::Never && unique_key.is_none(),
@@ -116,7 +119,7 @@ pub(super) struct Arrivals {
     view: RowsView,
     /// The number under which each row has been written; `ABSENT` where it has not.
     numbers: Vec<u32>,
-    /// The hash of each row's identity; empty where there is no need.
+    /// The hash that each row is looked for by; empty where there is no need.
     hashes: Vec<u32>,
     /// The key group of each row.
     groups: Vec<u8>,
@@ -233,12 +236,12 @@ impl SideState {
         for (row, number) in rows.iter().zip(written) {
             numbers[*row as usize] = number;
         }
-        let hashes = self.identity_hashes(columns, row_count)?;
+        let hashes = self.row_hashes(columns, row_count)?;
         let groups = key_hashes.iter().map(|hash| key_group(*hash)).collect();
         Ok(Arrivals { view, numbers, hashes, groups })
     }
 
-    fn identity_hashes(&self, columns: &[ArrayRef], row_count: usize) -> Result<Vec<u32>> {
+    fn row_hashes(&self, columns: &[ArrayRef], row_count: usize) -> Result<Vec<u32>> {
         if self.layout.lookup != Lookup::Hash {
             return Ok(Vec::new());
         }
@@ -356,7 +359,7 @@ impl SideState {
             self.prev[number as usize] = last;
         }
         if self.layout.lookup == Lookup::Hash && chain.len > LONG {
-            // The chain has just become long, or has been.
+            // A chain that becomes long enters the index as a whole.
             let mut row = if chain.len == LONG + 1 { chain.first } else { number };
             while row != ABSENT {
                 let hashes = &self.hashes;
@@ -371,14 +374,14 @@ impl SideState {
         let (prev, next) = (self.prev[number as usize], self.next[number as usize]);
         let chain = &mut self.chains[slot as usize];
         if self.layout.lookup == Lookup::Hash && chain.len > LONG {
-            let first = if chain.len == LONG + 1 { chain.first } else { number };
-            let whole = chain.len == LONG + 1;
-            let mut row = first;
+            // A chain that is no longer long leaves the index as a whole.
+            let stays_long = chain.len > LONG + 1;
+            let mut row = if stays_long { number } else { chain.first };
             while row != ABSENT {
                 if let Ok(entry) = self.index.find_entry(spread(self.hashes[row as usize]), |at| *at == row) {
                     entry.remove();
                 }
-                row = if whole { self.next[row as usize] } else { ABSENT };
+                row = if stays_long { ABSENT } else { self.next[row as usize] };
             }
         }
         match prev {
