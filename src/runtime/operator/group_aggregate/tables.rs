@@ -36,7 +36,12 @@ impl Tables {
     ///
     /// # Errors
     /// The values cannot be compared.
-    pub(super) fn counts(&mut self, call: &AggregateCall, input: &SchemaRef, keeps_nulls: bool) -> Result<usize> {
+    pub(super) fn counts(
+        &mut self,
+        call: &AggregateCall,
+        input: &SchemaRef,
+        keeps_nulls: bool,
+    ) -> Result<usize> {
         let argument = argument(call)?;
         let is_same = |shared: &Shared<ValueCounts>| {
             (shared.argument, shared.filter, shared.keeps_nulls) == (argument, call.filter, keeps_nulls)

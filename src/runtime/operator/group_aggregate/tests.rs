@@ -591,16 +591,19 @@ fn a_decimal_that_overflows_for_a_while_comes_back() {
 fn nan_is_the_largest_whatever_its_sign() {
     use arrow::array::{Float64Array, RecordBatch};
     let input = schema(&[("d", ArrowType::Float64)]);
-    let calls = [AggregateFunction::Min, AggregateFunction::Max].map(|function| call(&input, function, Some(0)));
+    let calls =
+        [AggregateFunction::Min, AggregateFunction::Max].map(|function| call(&input, function, Some(0)));
     for retracts in [false, true] {
         let mut operator = operator(&input, &[], &calls, retracts);
         let values = Float64Array::from(vec![1.0, -f64::NAN, f64::NEG_INFINITY]);
-        let batch = RecordBatch::try_new(SchemaRef::clone(&input), vec![std::sync::Arc::new(values)]).unwrap();
+        let batch =
+            RecordBatch::try_new(SchemaRef::clone(&input), vec![std::sync::Arc::new(values)]).unwrap();
         let mut output = Output::default();
         operator.process(0, crate::changelog::ChangelogBatch::inserts(batch), &mut output).unwrap();
         let end = EpochEnd { number: 1, time_ms: 0, watermark: NO_WATERMARK, is_last: false };
         operator.end_epoch(&end, &mut output).unwrap();
-        let lines: Vec<String> = output.drain().flat_map(|batch| super::super::testing::lines(&batch)).collect();
+        let lines: Vec<String> =
+            output.drain().flat_map(|batch| super::super::testing::lines(&batch)).collect();
         assert_eq!(lines, ["+I -inf NaN"]);
     }
 }
