@@ -2,7 +2,9 @@
 
 use arrow::datatypes::SchemaRef;
 
-use super::{Calc, ExpandOperator, GroupAggregateOperator, JoinOperator, Limit, Operator, Union};
+use super::{
+    Calc, ExpandOperator, GroupAggregateOperator, JoinOperator, Limit, MultiJoinOperator, Operator, Union,
+};
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, OperatorSpec};
 
@@ -24,9 +26,9 @@ pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn O
         OperatorSpec::GroupAggregate(spec) => {
             Box::new(GroupAggregateOperator::new(spec, &[schema(0)], output)?)
         }
-        OperatorSpec::Join(spec) => {
-            let modes = [inputs[0].mode, inputs[1].mode];
-            Box::new(JoinOperator::new(spec, &[schema(0), schema(1)], modes, output)?)
+        OperatorSpec::Join(spec) => Box::new(JoinOperator::new(spec, inputs, output)?),
+        OperatorSpec::MultiJoin { keys, is_optional } => {
+            Box::new(MultiJoinOperator::new(keys, is_optional, inputs, output)?)
         }
         OperatorSpec::Limit { skip, fetch } => Box::new(Limit::new(*skip, *fetch)),
         spec => {

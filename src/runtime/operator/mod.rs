@@ -18,7 +18,7 @@ pub(crate) use build::{build, operator_name};
 pub(crate) use calc::Calc;
 use expand::ExpandOperator;
 use group_aggregate::GroupAggregateOperator;
-use join::JoinOperator;
+use join::{JoinOperator, MultiJoinOperator};
 use limit::Limit;
 use union::Union;
 
