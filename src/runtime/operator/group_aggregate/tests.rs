@@ -300,9 +300,9 @@ impl Model {
         let key = values[0].to_owned();
         let group = self.groups.entry(key.clone()).or_insert_with(|| (0, vec![Vec::new(); self.calls.len()]));
         if kind.is_retraction() {
-            group.0 -= 1
+            group.0 -= 1;
         } else {
-            group.0 += 1
+            group.0 += 1;
         }
         for (number, call) in self.calls.iter().enumerate() {
             if call.filter.is_some_and(|filter| values[filter] != "true") {
@@ -313,9 +313,9 @@ impl Model {
             if call.is_distinct {
                 let count = self.counts.entry((key.clone(), number, value.to_owned())).or_default();
                 if kind.is_retraction() {
-                    *count -= 1
+                    *count -= 1;
                 } else {
-                    *count += 1
+                    *count += 1;
                 }
                 if *count != usize::from(!kind.is_retraction()) {
                     continue;
