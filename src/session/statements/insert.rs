@@ -57,8 +57,8 @@ impl Session {
     /// Starts a streaming job.
     async fn submit_stream(&mut self, name: String, inserts: &[PlannedInsert]) -> Result<StatementResult> {
         let id = JobId::random();
-        let settings = self.insert_settings(id, name)?;
         let graph = Planner::new(&self.catalogs, &self.config)?.job_graph(inserts)?;
+        let settings = self.insert_settings(id, name)?;
         let handle = JobHandle::start(graph, settings, Arc::clone(&self.output)).await?;
         self.jobs.add(id, handle.clone());
         if self.config.get(&DML_SYNC)? {

@@ -47,11 +47,15 @@ struct Sources {
 }
 
 impl<'a> Attempt<'a> {
-    /// Starts a run, from a checkpoint if one is given.
+    /// Starts a run, from a checkpoint if one is given. `is_restart` says that the job has run before.
     ///
     /// # Errors
     /// The checkpoint does not fit or is damaged, or a source or sink cannot be opened.
-    pub(in crate::runtime::job) async fn open(job: &'a Job, start: Option<&Path>) -> Result<Attempt<'a>> {
+    pub(in crate::runtime::job) async fn open(
+        job: &'a Job,
+        start: Option<&Path>,
+        is_restart: bool,
+    ) -> Result<Attempt<'a>> {
         let restore = match start {
             Some(path) => Some(restore(job, path).await?),
             None => {
@@ -62,7 +66,7 @@ impl<'a> Attempt<'a> {
             }
         };
         let manifest = restore.as_deref().map(Restore::manifest);
-        let committers = open_committers(job, manifest).await?;
+        let committers = open_committers(job, manifest, is_restart).await?;
         let mut tasks = JoinSet::new();
         let sources = open_sources(job, manifest, &mut tasks)?;
         let writers = open_writers(job, &mut tasks).await?;
@@ -130,25 +134,30 @@ async fn restore(job: &Job, path: &Path) -> Result<Arc<Restore>> {
     Ok(restore)
 }
 
-/// Opens the committers, and commits what the checkpoint says was prepared: it may not have been, or not wholly.
+/// Opens the committers, commits what the checkpoint says was prepared (it may not have been, or not wholly), and removes what
+/// earlier writers have left unfinished.
 async fn open_committers(
     job: &Job,
     manifest: Option<&Manifest>,
+    is_restart: bool,
 ) -> Result<BTreeMap<NodeId, Box<dyn Committer>>> {
     let mut committers = BTreeMap::new();
     for (node, spec, writer_count) in job.blueprint.sinks() {
-        let mut committer =
-            spec.sink.open_committer(context(job, node, 0, writer_count, spec.overwrite)).await?;
+        let uid = &job.blueprint.uids()[node];
+        let context = context(job, uid, 0, writer_count, spec.overwrite);
+        let own_id = Arc::clone(&context.sink_id);
+        let mut committer = spec.sink.open_committer(context).await?;
+        let prepared = manifest.and_then(|manifest| manifest.committables.get(uid));
+        let prepared = prepared.map_or(&[][..], Vec::as_slice);
         if let Some(manifest) = manifest {
-            let uid = &job.blueprint.uids()[node];
-            let committables = manifest.committables.get(uid).map_or(&[][..], Vec::as_slice);
-            if !committables.is_empty() {
-                committer.commit(manifest.number, committables).await?;
+            committer.commit(manifest.number, prepared).await?;
+            // The lock on the name says that the job which wrote the checkpoint does not run any more.
+            if job.store.is_some() && manifest.job_name == job.settings.name {
+                committer.discard_unfinished(&sink_id(manifest.job_id, uid), prepared).await?;
             }
-            // The lock of the job's name says that nobody else runs it.
-            if job.store.is_some() {
-                committer.discard_unfinished(&sink_id(manifest.job_id, uid), committables).await?;
-            }
+        }
+        if is_restart {
+            committer.discard_unfinished(&own_id, prepared).await?;
         }
         committers.insert(node, committer);
     }
@@ -160,8 +169,8 @@ async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writ
     let mut writers = Writers::new();
     for (node, spec, writer_count) in job.blueprint.sinks() {
         for number in 0..writer_count {
-            let writer =
-                spec.sink.open_writer(context(job, node, number, writer_count, spec.overwrite)).await?;
+            let context = context(job, &job.blueprint.uids()[node], number, writer_count, spec.overwrite);
+            let writer = spec.sink.open_writer(context).await?;
             let (sender, messages) = mpsc::channel(WRITER_QUEUE);
             tasks.spawn(run_writer(writer, messages));
             writers.entry(node).or_default().push(sender);
@@ -170,14 +179,14 @@ async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writ
     Ok(writers)
 }
 
-fn context(job: &Job, node: NodeId, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
-    let sink_id = sink_id(job.settings.id, &job.blueprint.uids()[node]);
+fn context(job: &Job, uid: &str, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
+    let sink_id = sink_id(job.settings.id, uid).into();
     WriterContext { sink_id, writer, writer_count, output: Arc::clone(&job.output), overwrite }
 }
 
-/// Returns what a sink of a job is known by.
-fn sink_id(job: u128, uid: &str) -> Arc<str> {
-    Arc::from(format!("{job:032x}/{uid}"))
+/// Returns what a sink is known by to its connector.
+fn sink_id(job: u128, uid: &str) -> String {
+    format!("{job:032x}/{uid}")
 }
 
 /// Opens the sources, each where the checkpoint says or where its options do.
