@@ -2,7 +2,11 @@
 
 use arrow::datatypes::SchemaRef;
 
-use super::{Calc, ExpandOperator, GroupAggregateOperator, JoinOperator, Limit, Operator, Union};
+use super::{
+    Calc, ChangelogNormalize, Deduplicate, DropUpdateBefore, ExpandOperator, GroupAggregateOperator,
+    JoinOperator, Limit, Operator, SetOperation, SinkUpsertMaterialize, TopN, Union, Unnest,
+};
+use crate::changelog::ChangelogMode;
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, OperatorSpec};
 
@@ -28,7 +32,29 @@ pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn O
             let modes = [inputs[0].mode, inputs[1].mode];
             Box::new(JoinOperator::new(spec, &[schema(0), schema(1)], modes, output)?)
         }
-        OperatorSpec::Limit { skip, fetch } => Box::new(Limit::new(*skip, *fetch)),
+        OperatorSpec::TopN(spec) => Box::new(TopN::new(spec, &schema(0), output)?),
+        OperatorSpec::Deduplicate { keys, keeps_last } => {
+            Box::new(Deduplicate::new(keys, *keeps_last, &schema(0))?)
+        }
+        OperatorSpec::Limit { skip, fetch } => {
+            let is_insert_only = inputs[0].mode.is_subset_of(ChangelogMode::INSERT_ONLY);
+            Box::new(Limit::new(*skip, *fetch, is_insert_only, &schema(0))?)
+        }
+        OperatorSpec::ChangelogNormalize(spec) => Box::new(ChangelogNormalize::new(spec, &inputs[0].schema)?),
+        OperatorSpec::DropUpdateBefore => Box::new(DropUpdateBefore),
+        OperatorSpec::SetOperation { is_intersect, is_all } => {
+            Box::new(SetOperation::new(*is_intersect, *is_all, output)?)
+        }
+        OperatorSpec::Unnest { column, is_outer, with_ordinality } => Box::new(Unnest::new(
+            *column,
+            *is_outer,
+            *with_ordinality,
+            &schema(0),
+            output,
+        )),
+        OperatorSpec::SinkUpsertMaterialize { keys } => {
+            Box::new(SinkUpsertMaterialize::new(keys, &schema(0))?)
+        }
         spec => {
             return Err(Error::unsupported(format!(
                 "the operator {} in streaming mode is not supported yet",
