@@ -8,8 +8,9 @@ use async_trait::async_trait;
 use serde_json::Value;
 
 use super::{
-    Boundedness, DynamicTableSource, FactoryContext, Frame, FrameDecoder, Projection, SourceEvent,
-    SourcePosition, SourceReader, TableFactory,
+    Boundedness, CheckpointId, Committable, Committer, DynamicTableSink, DynamicTableSource, FactoryContext,
+    Frame, FrameDecoder, NoCommitter, Projection, SinkWriter, SourceEvent, SourcePosition, SourceReader,
+    TableFactory, WriterContext,
 };
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::error::{Error, ErrorKind, Result};
@@ -83,6 +84,15 @@ impl TableFactory for Values {
         &[&ROWS, &CHANGELOG_MODE, &BOUNDED, &ROWS_PER_FRAME, &LOOKUP]
     }
 
+    /// The sink takes the kinds that 'changelog-mode' names and forgets the rows: what is planned for it can be looked at.
+    fn create_sink(&self, ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSink>> {
+        ctx.require(self)?;
+        let mode = ctx.options.get_optional(&CHANGELOG_MODE)?.map(|mode| mode.0);
+        ctx.accept(self.options())?;
+        ctx.options.reject_unknown()?;
+        Ok(Arc::new(ValuesSink { mode: mode.unwrap_or(ChangelogMode::INSERT_ONLY) }))
+    }
+
     fn create_source(&self, ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSource>> {
         ctx.require(self)?;
         let rows = ctx.options.get(&ROWS)?;
@@ -101,6 +111,41 @@ impl TableFactory for Values {
         let batch = read_rows(&rows, &columns, mode, time_zone(ctx.config)?)?;
         let mode = mode.unwrap_or(ChangelogMode::INSERT_ONLY);
         Ok(Arc::new(ValuesSource { batch, mode, is_bounded, frame_rows }))
+    }
+}
+
+#[derive(Debug, Clone)]
+struct ValuesSink {
+    mode: ChangelogMode,
+}
+
+#[async_trait]
+impl DynamicTableSink for ValuesSink {
+    fn summary(&self) -> String {
+        "Values".to_owned()
+    }
+
+    fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
+        if requested == ChangelogMode::INSERT_ONLY { requested } else { self.mode }
+    }
+
+    async fn open_writer(&self, _ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(self.clone()))
+    }
+
+    async fn open_committer(&self, _ctx: WriterContext) -> Result<Box<dyn Committer>> {
+        Ok(Box::new(NoCommitter))
+    }
+}
+
+#[async_trait]
+impl SinkWriter for ValuesSink {
+    async fn write(&mut self, _batch: ChangelogBatch) -> Result<()> {
+        Ok(())
+    }
+
+    async fn prepare_commit(&mut self, _checkpoint: CheckpointId) -> Result<Vec<Committable>> {
+        Ok(Vec::new())
     }
 }
 

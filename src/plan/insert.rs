@@ -25,6 +25,8 @@ pub(crate) struct BoundInsert {
     pub(crate) plan: LogicalPlan,
     /// Whether the rows replace what is there.
     pub(crate) overwrite: bool,
+    /// The query's names of the columns that are written as they are.
+    pub(crate) query_names: Vec<Option<String>>,
     /// Where the statement names the table.
     pub(crate) place: Span,
 }
@@ -77,6 +79,11 @@ pub(super) fn bind_insert(
     let sources = source_positions(binder, insert, &table, &targets, &query)?;
     let enforcer = table.config.get(&NOT_NULL_ENFORCER)?;
     let mut exprs = Vec::with_capacity(targets.len());
+    let query_names = sources.iter().map(|source| match source {
+        ColumnSource::Query(at) => Some(query.columns[*at].name.clone()),
+        ColumnSource::Constant(..) | ColumnSource::Null => None,
+    });
+    let query_names = query_names.collect();
     for (position, (target, source)) in targets.iter().zip(&sources).enumerate() {
         let bound = match source {
             ColumnSource::Query(at) => {
@@ -103,7 +110,7 @@ pub(super) fn bind_insert(
     if enforcer == NotNullEnforcer::Drop {
         plan = drop_nulls(plan, &targets)?;
     }
-    Ok(BoundInsert { table, sink, plan, overwrite: insert.overwrite, place })
+    Ok(BoundInsert { table, sink, plan, overwrite: insert.overwrite, query_names, place })
 }
 
 /// Where a sink column's values come from.

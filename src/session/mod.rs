@@ -155,4 +155,6 @@ impl Drop for Session {
 }
 
 #[cfg(test)]
+mod equivalence;
+#[cfg(test)]
 mod tests;

@@ -1,7 +1,8 @@
 //! An operator of a job as Flink's EXPLAIN writes it: its name, and its attributes in brackets. Errors that name an operator write
 //! it in the same way.
 
-use datafusion::common::{DFSchema, DFSchemaRef};
+use datafusion::common::tree_node::{Transformed, TreeNode};
+use datafusion::common::{Column, DFSchema, DFSchemaRef};
 use datafusion::logical_expr::Expr;
 
 use super::expression::{self, visible_name};
@@ -236,7 +237,8 @@ fn joined(join: &JoinSpec, inputs: &[&DFSchema], schema: &DFSchema) -> Vec<Strin
         let operator = if key.is_null_safe { "IS NOT DISTINCT FROM" } else { "=" };
         format!("{} {operator} {}", pair[key.left], pair[key.right + shift])
     });
-    let conditions = keys.chain(join.residual.iter().map(expression::text)).collect::<Vec<_>>();
+    let residual = join.residual.iter().map(|residual| renamed_text(residual, &join.pair_schema, &pair));
+    let conditions = keys.chain(residual).collect::<Vec<_>>();
     let condition = if conditions.is_empty() { "true".to_owned() } else { conditions.join(" AND ") };
     let side = |uniqueness: &JoinUniqueness| match uniqueness {
         JoinUniqueness::JoinKey => "JoinKeyContainsUniqueKey",
@@ -250,6 +252,19 @@ fn joined(join: &JoinSpec, inputs: &[&DFSchema], schema: &DFSchema) -> Vec<Strin
         format!("leftInputSpec=[{}]", side(&join.sides[0].uniqueness)),
         format!("rightInputSpec=[{}]", side(&join.sides[1].uniqueness)),
     ]
+}
+
+/// Writes an expression under other names of its columns.
+fn renamed_text(expr: &Expr, schema: &DFSchema, names: &[String]) -> String {
+    let renamed = expr.clone().transform_up(|part| match &part {
+        Expr::Column(column) => match schema.maybe_index_of_column(column) {
+            Some(at) => Ok(Transformed::yes(Expr::Column(Column::new_unqualified(&names[at])))),
+            None => Ok(Transformed::no(part)),
+        },
+        _ => Ok(Transformed::no(part)),
+    });
+    // The closure never fails.
+    renamed.map_or_else(|_| expression::text(expr), |renamed| expression::text(&renamed.data))
 }
 
 fn strategy(strategy: &TopNStrategy, input: &DFSchema) -> String {

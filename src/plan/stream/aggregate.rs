@@ -34,7 +34,7 @@ impl Lowering {
         let input = self.node(input)?;
         let schema = input.schema.clone();
         let keys = (0..input.column_count()).collect();
-        Ok(PlanNode::new(grouped(keys, Vec::new()), vec![input], schema))
+        Ok(PlanNode::new(grouped(keys, Vec::new(), &input), vec![input], schema))
     }
 
     /// Groups a node.
@@ -68,7 +68,7 @@ impl Lowering {
                 result_type: description.result_type,
             });
         }
-        Ok(PlanNode::new(grouped(keys, described), vec![input], aggregate.schema.clone()))
+        Ok(PlanNode::new(grouped(keys, described, &input), vec![input], aggregate.schema.clone()))
     }
 
     /// Makes one row per grouping set. Groups are columns of their own here: an aggregate of the same column sees its values in
@@ -120,12 +120,12 @@ impl Lowering {
     }
 }
 
-/// Makes the specification of an aggregation; how its input changes is decided later.
-fn grouped(keys: Vec<usize>, calls: Vec<AggregateCall>) -> OperatorSpec {
+/// Makes the specification of an aggregation; whether it shows `-U` is decided later.
+fn grouped(keys: Vec<usize>, calls: Vec<AggregateCall>, input: &PlanNode) -> OperatorSpec {
     OperatorSpec::GroupAggregate(GroupAggregateSpec {
         keys,
         calls,
-        input_retracts: true,
+        input_retracts: !input.is_insert_only(),
         emits_update_before: true,
     })
 }

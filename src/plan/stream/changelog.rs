@@ -1,8 +1,8 @@
 //! Which kinds of rows flow where. First, upwards: what each operator may produce. Then, downwards from the sink: whether `-U` is
 //! wanted, which is where sources get their ChangelogNormalize and DropUpdateBefore.
 //!
-//! Flink has a third pass, for deletes that hold the key only. Here it is part of the second: who can do without `-U` finds rows
-//! by their key, and so needs no more of a deleted one.
+//! Flink has a third pass, for deletes that hold the key only. Here it is part of the second: only who can do without `-U` finds
+//! rows by their key.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -24,8 +24,17 @@ use crate::plan::graph::{ChangelogNormalizeSpec, JoinKind, JoinSpec, OperatorSpe
 pub(super) enum UpdateKind {
     /// `-U` with the row as it was, and whole deleted rows.
     BeforeAndAfter,
-    /// `+U` alone: the consumer finds the row by its key, also one to delete.
+    /// `+U` alone: the consumer finds the row by its key. Deleted rows are whole.
     OnlyAfter,
+    /// `+U` alone, and of deleted rows no more than the key.
+    OnlyKey,
+}
+
+impl UpdateKind {
+    /// Returns whether `-U` is left out.
+    fn is_upsert(self) -> bool {
+        self != UpdateKind::BeforeAndAfter
+    }
 }
 
 /// Decides on `-U`.
@@ -74,7 +83,7 @@ impl UpdateKindInference {
     /// Makes a tree whose output has what is wanted; None if it cannot do without `-U`. With `-U` it always can.
     pub(super) fn satisfy(&self, node: &PlanNode, wanted: UpdateKind) -> Result<Option<PlanNode>> {
         // What never changes satisfies everybody; below it all must be decided still.
-        let is_upsert = wanted == UpdateKind::OnlyAfter && node.has_updates();
+        let is_upsert = wanted.is_upsert() && node.has_updates();
         match &node.spec {
             OperatorSpec::Source { .. } => self.source(node, None, wanted).map(Some),
             OperatorSpec::Calc { condition, projection } => {
@@ -87,7 +96,7 @@ impl UpdateKindInference {
             }
             // A row becomes several here, and those of its earlier version must go.
             OperatorSpec::Expand { .. } | OperatorSpec::Unnest { .. } if is_upsert => Ok(None),
-            OperatorSpec::Join(join) if is_upsert => self.upsert_join(node, join),
+            OperatorSpec::Join(join) if is_upsert => self.upsert_join(node, join, wanted),
             OperatorSpec::TopN(top) => {
                 if let Some(key) = update_fast_key(top, &node.inputs[0])
                     && let Some(input) = self.satisfy(&node.inputs[0], UpdateKind::OnlyAfter)?
@@ -138,7 +147,7 @@ impl UpdateKindInference {
             let calc = calc(complete, None, projection.map(<[Expr]>::to_vec), &node.schema)?;
             return Ok(Some(PlanNode { mode, ..calc }));
         }
-        if breaks_upserts && wanted == UpdateKind::OnlyAfter {
+        if breaks_upserts && wanted.is_upsert() {
             return Ok(None);
         }
         let Some(input) = self.satisfy(input, wanted)? else { return Ok(None) };
@@ -148,7 +157,7 @@ impl UpdateKindInference {
     }
 
     /// Decides for a join whose consumer wants upserts: a side may do so too if its updates stay with their join key.
-    fn upsert_join(&self, node: &PlanNode, join: &JoinSpec) -> Result<Option<PlanNode>> {
+    fn upsert_join(&self, node: &PlanNode, join: &JoinSpec, wanted: UpdateKind) -> Result<Option<PlanNode>> {
         let mut inputs = Vec::with_capacity(2);
         for (side, input) in node.inputs.iter().enumerate() {
             let keys: Vec<usize> =
@@ -157,12 +166,12 @@ impl UpdateKindInference {
             if input.has_updates() && !stays {
                 return Ok(None);
             }
-            match self.satisfy(input, UpdateKind::OnlyAfter)? {
+            match self.satisfy(input, wanted)? {
                 Some(input) => inputs.push(input),
                 None => return Ok(None),
             }
         }
-        Ok(Some(decided(node, node.spec.clone(), inputs, UpdateKind::OnlyAfter)))
+        Ok(Some(decided(node, node.spec.clone(), inputs, wanted)))
     }
 
     /// Decides for a source, with a filter that its complete rows must pass.
@@ -181,9 +190,9 @@ impl UpdateKindInference {
         if condition.is_none() {
             match wanted {
                 UpdateKind::BeforeAndAfter if is_complete && !may_repeat => return Ok(source.clone()),
-                UpdateKind::OnlyAfter if is_complete => return Ok(dropped(source)),
+                UpdateKind::OnlyAfter | UpdateKind::OnlyKey if is_complete => return Ok(dropped(source)),
                 // A row to delete has nothing but its key, so that the other columns must be able to be NULL.
-                UpdateKind::OnlyAfter if others_are_nullable(source) => return Ok(source.clone()),
+                UpdateKind::OnlyKey if others_are_nullable(source) => return Ok(source.clone()),
                 _ => {}
             }
         }

@@ -16,10 +16,15 @@ mod sink;
 #[cfg(test)]
 mod tests;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use datafusion::common::{DFSchema, TableReference};
 use datafusion::logical_expr::LogicalPlan;
 
 use assembly::Assembly;
 use changelog::{UpdateKind, UpdateKindInference};
+use keys::same_value;
 use lower::Lowering;
 use node::PlanNode;
 
@@ -51,7 +56,7 @@ pub(super) fn query_graph(
     let node = tree(plan)?;
     let node = match consumer {
         QueryConsumer::User => inference.with_update_before(&node)?,
-        QueryConsumer::Explain => match inference.satisfy(&node, UpdateKind::OnlyAfter)? {
+        QueryConsumer::Explain => match inference.satisfy(&node, UpdateKind::OnlyKey)? {
             Some(node) => node,
             None => inference.with_update_before(&node)?,
         },
@@ -66,20 +71,40 @@ pub(super) fn query_graph(
 ///
 /// # Errors
 /// A plan holds what is not built yet, or a sink does not take what its query makes.
-pub(super) fn insert_graph(inserts: &[&BoundInsert], config: &SessionConfig) -> Result<JobGraph> {
-    let inference = inference(config)?;
+pub(super) fn insert_graph(inserts: &[&BoundInsert]) -> Result<JobGraph> {
     let mut roots = Vec::with_capacity(inserts.len());
     for insert in inserts {
+        let config = &insert.table.config;
         let spec = SinkSpec {
             name: insert.table.identifier.to_string(),
             sink: insert.sink.clone(),
             keys: insert.key_positions(),
             overwrite: insert.overwrite,
         };
-        let node = tree(&insert.plan)?;
-        roots.push(inference.sink(&node, spec, config).map_err(|error| error.at(insert.place))?);
+        let node = under_query_names(tree(&insert.plan)?, &insert.query_names)?;
+        roots.push(inference(config)?.sink(&node, spec, config).map_err(|error| error.at(insert.place))?);
     }
     Assembly::graph(roots)
+}
+
+/// Gives columns that a sink takes as they are the names that the query has for them, as Flink shows them.
+fn under_query_names(node: PlanNode, names: &[Option<String>]) -> Result<PlanNode> {
+    let is_passed_on = |column: usize| match &node.spec {
+        OperatorSpec::Calc { projection: Some(projection), .. } => {
+            same_value(&projection[column], &node.inputs[0].schema).is_some()
+        }
+        _ => true,
+    };
+    let fields =
+        node.schema.fields().iter().zip(names).enumerate().map(|(column, (field, name))| match name {
+            Some(name) if is_passed_on(column) => field.as_ref().clone().with_name(name).into(),
+            _ => Arc::clone(field),
+        });
+    // Nothing reads these columns by name; their qualifiers only keep equal ones apart.
+    let fields =
+        fields.enumerate().map(|(column, field)| (Some(TableReference::bare(column.to_string())), field));
+    let schema = DFSchema::new_with_metadata(fields.collect(), HashMap::new())?.into();
+    Ok(PlanNode { schema, ..node })
 }
 
 /// Optimises and lowers a plan.

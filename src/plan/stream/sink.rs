@@ -1,6 +1,8 @@
 //! The end of a plan: what a sink takes decides whether `-U` is made at all, and whether rows of one sink key must be put in order
 //! before it.
 
+use datafusion::logical_expr::Expr;
+
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::error::{Error, FlinkClass, Result};
 use crate::options::{REQUIRE_ON_CONFLICT, SessionConfig, Switch, UPSERT_MATERIALIZE};
@@ -49,8 +51,10 @@ impl UpdateKindInference {
         if !key.is_empty() && materialize == Switch::Force {
             return self.materialized(input, spec);
         }
+        let wanted =
+            if others_are_nullable(input, &key) { UpdateKind::OnlyKey } else { UpdateKind::OnlyAfter };
         if input.unique_keys.contains(&key)
-            && let Some(input) = self.satisfy(input, UpdateKind::OnlyAfter)?
+            && let Some(input) = self.satisfy(input, wanted)?
         {
             return Ok(input);
         }
@@ -97,6 +101,21 @@ fn refuse_kinds(input: &PlanNode, spec: &SinkSpec, accepted: ChangelogMode) -> R
     ))
     .class(FlinkClass::TABLE)
     .hint("Write to a table that takes changes, or run the query in batch: SET 'execution.runtime-mode' = 'batch'."))
+}
+
+/// Returns whether all columns but the key's may be NULL, as they are in a deleted row of which only the key is known. A column
+/// that is guarded against NULL is not, a constant never is.
+fn others_are_nullable(input: &PlanNode, key: &[usize]) -> bool {
+    let is_constant = |column: usize| match &input.spec {
+        OperatorSpec::Calc { projection: Some(projection), .. } => {
+            matches!(projection[column].clone().unalias(), Expr::Literal(..))
+        }
+        _ => false,
+    };
+    let fields = input.schema.fields().iter().enumerate();
+    fields
+        .into_iter()
+        .all(|(column, field)| field.is_nullable() || key.contains(&column) || is_constant(column))
 }
 
 /// Returns whether an operator only hands on the kinds that it gets.

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::disk::Disk;
 use super::manifest::{OperatorState, SegmentEntry};
-use super::merge::{MergedTable, TableMerge};
+use super::merge::{MergedTable, TableMerge, key_schema};
 use super::segment::Segment;
 use super::segment_writer::{BlockBuilder, RowsOf, SegmentWriter};
 use crate::error::Result;
@@ -69,7 +69,7 @@ fn merge_table(
 ) -> Result<()> {
     let mut merge = TableMerge::new(segments, table, !is_base)?;
     let mut upserts = BlockBuilder::new(RowsOf::Upserts, table.schema);
-    let mut deletes = BlockBuilder::new(RowsOf::Deletes, &table.key_schema());
+    let mut deletes = BlockBuilder::new(RowsOf::Deletes, &key_schema(table.schema, table.key_count));
     for group in 0..GROUP_COUNT as u8 {
         let rows = merge.group(group)?;
         for batch in rows.upserts {

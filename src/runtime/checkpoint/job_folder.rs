@@ -5,7 +5,7 @@
 
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::UNIX_EPOCH;
@@ -80,6 +80,27 @@ impl JobFolder {
         }
     }
 
+    /// Finds the newest complete checkpoint of the job's name, over all runs of it.
+    ///
+    /// # Errors
+    /// The folder cannot be read.
+    pub(crate) fn latest(&self) -> Result<Option<LatestCheckpoint>> {
+        self.path.parent().map_or(Ok(None), newest_run)
+    }
+
+    /// Takes the number of an earlier run, to go on in its folder.
+    ///
+    /// # Errors
+    /// The lock cannot be written.
+    pub(crate) fn resume_as(mut self, id: u128) -> Result<JobFolder> {
+        let job = self.path.parent().unwrap_or(Path::new("")).to_owned();
+        write_owner(&mut self.lock, &owner(id).to_string())
+            .map_err(|error| cannot("write", &job.join(LOCK), error))?;
+        self.path = job.join(format!("{id:032x}"));
+        self.id = id;
+        Ok(self)
+    }
+
     /// Returns the name that was locked.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -114,7 +135,7 @@ fn lock(job: &Path, id: u128) -> Result<Attempt> {
         Disk::default().create_folder(job)?;
         let opened = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path);
         let mut file = match opened {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == ErrorKind::NotFound => continue,
             opened => opened.map_err(|error| cannot("open", &path, error))?,
         };
         match file.try_lock() {
@@ -127,16 +148,20 @@ fn lock(job: &Path, id: u128) -> Result<Attempt> {
             Err(TryLockError::Error(error)) => return Err(cannot("lock", &path, error)),
         }
         let owner = owner(id).to_string();
-        file.set_len(0)
-            .and_then(|()| file.rewind())
-            .and_then(|()| file.write_all(owner.as_bytes()))
-            .map_err(|error| cannot("write", &path, error))?;
+        write_owner(&mut file, &owner).map_err(|error| cannot("write", &path, error))?;
         // The file may be one that its last owner has removed after it was opened here.
         if fs::read_to_string(&path).is_ok_and(|text| text == owner) {
             return Ok(Attempt::Locked(file));
         }
     }
     Err(Error::unavailable(format!("cannot lock '{}': it keeps changing its owner", path.display())))
+}
+
+/// Says in the lock's file who has it.
+fn write_owner(file: &mut File, owner: &str) -> std::io::Result<()> {
+    file.set_len(0)?;
+    file.rewind()?;
+    file.write_all(owner.as_bytes())
 }
 
 /// Describes this process.
@@ -224,7 +249,9 @@ pub(super) fn checkpoint_folders(job: &Path) -> Result<Vec<(CheckpointId, PathBu
 pub(super) fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     let unreadable = |error| cannot("read", folder, error);
     let listing = match fs::read_dir(folder) {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            return Ok(Vec::new());
+        }
         listing => listing.map_err(unreadable)?,
     };
     let mut found = Vec::new();
@@ -243,8 +270,13 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
 /// # Errors
 /// The folder cannot be read.
 pub(crate) fn latest(folder: &Path, job_name: &str) -> Result<Option<LatestCheckpoint>> {
+    newest_run(&folder.join(folder_name(job_name)))
+}
+
+/// Finds the newest complete checkpoint in the folder of a job's name.
+pub(super) fn newest_run(job: &Path) -> Result<Option<LatestCheckpoint>> {
     let mut newest: Option<(i64, LatestCheckpoint)> = None;
-    for (name, path) in entries(&folder.join(folder_name(job_name)))? {
+    for (name, path) in entries(job)? {
         let Some(job_id) = job_id_of(&name) else { continue };
         let Some((number, path)) = complete_checkpoints(&path)?.pop() else { continue };
         let time = time_of(&path);
@@ -289,6 +321,17 @@ mod tests {
             0,
             "nothing is left of jobs without checkpoints"
         );
+    }
+
+    #[test]
+    fn a_job_may_go_on_in_the_folder_of_an_earlier_run() {
+        let folder = tempfile::tempdir().unwrap();
+        let job = JobFolder::acquire(folder.path(), "job", 1).unwrap().resume_as(7).unwrap();
+        assert_eq!(job.id(), 7);
+        assert!(job.path().ends_with(format!("job/{:032x}", 7)));
+        let owner = fs::read_to_string(folder.path().join("job").join(LOCK)).unwrap();
+        assert_eq!(serde_json::from_str::<Value>(&owner).unwrap()["job_id"], format!("{:032x}", 7));
+        assert_eq!(JobFolder::acquire(folder.path(), "job", 2).unwrap().name(), "job-2");
     }
 
     #[test]

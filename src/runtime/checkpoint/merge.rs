@@ -33,12 +33,9 @@ pub(super) struct MergedTable<'a> {
     pub(super) since: CheckpointId,
 }
 
-impl MergedTable<'_> {
-    /// Returns the columns of the primary key.
-    pub(super) fn key_schema(&self) -> SchemaRef {
-        let fields = self.schema.fields().iter().take(self.key_count).cloned();
-        Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-    }
+/// Returns the columns of the primary key.
+pub(super) fn key_schema(schema: &SchemaRef, key_count: usize) -> SchemaRef {
+    Arc::new(Schema::new(schema.fields().iter().take(key_count).cloned().collect::<Vec<_>>()))
 }
 
 /// Merges a table, group by group.
@@ -85,7 +82,7 @@ impl<'a> TableMerge<'a> {
         table: MergedTable<'_>,
         keeps_deletes: bool,
     ) -> Result<TableMerge<'a>> {
-        let key_schema = table.key_schema();
+        let key_schema = key_schema(table.schema, table.key_count);
         let mut sort_fields: Vec<SortField> =
             key_schema.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
         if sort_fields.is_empty() {

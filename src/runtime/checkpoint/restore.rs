@@ -7,7 +7,7 @@ use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
 use super::evolution::changes;
-use super::job_folder::complete_checkpoints;
+use super::job_folder::{complete_checkpoints, newest_run};
 use super::manifest::{METADATA, Manifest};
 use super::merge::{MergedTable, TableMerge};
 use super::segment::Segment;
@@ -52,7 +52,8 @@ pub(crate) struct OperatorClaim {
 }
 
 impl Restore {
-    /// Opens a checkpoint's or savepoint's folder, its `_metadata`, or a job's folder, of which it takes the newest checkpoint.
+    /// Opens a checkpoint's or savepoint's folder, its `_metadata`, or the folder of a job or of its name, of which it takes the
+    /// newest checkpoint.
     ///
     /// # Errors
     /// There is none, or a file of it is damaged or of a newer version. An older checkpoint is never taken instead.
@@ -179,8 +180,11 @@ fn find(path: &Path) -> Result<PathBuf> {
     if path.join(METADATA).is_file() {
         return Ok(path.to_owned());
     }
-    let newest = if path.is_dir() { complete_checkpoints(path)?.pop() } else { None };
-    newest.map(|(_, folder)| folder).ok_or_else(|| {
+    let mut newest = complete_checkpoints(path)?.pop().map(|(_, folder)| folder);
+    if newest.is_none() {
+        newest = newest_run(path)?.map(|checkpoint| checkpoint.path);
+    }
+    newest.ok_or_else(|| {
         Error::new(ErrorKind::State, format!("there is no checkpoint in '{}'", path.display())).hint(
             "Name a folder 'chk-…' or 'savepoint-…' with a file '_metadata', or the folder of a job that has such folders.",
         )

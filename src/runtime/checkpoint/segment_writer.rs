@@ -7,7 +7,9 @@ use arrow::compute::{concat_batches, interleave};
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
 
+use super::checkpoint_data::OperatorChanges;
 use super::disk::{Disk, DiskFile};
+use super::merge::key_schema;
 use super::segment::{BlockEntry, TableBlocks, footer, header};
 use crate::connector::CheckpointId;
 use crate::error::{Error, Result};
@@ -19,6 +21,12 @@ const BLOCK_ROWS: usize = 1 << 16;
 const BLOCK_BYTES: usize = 4 << 20;
 /// State is written often and read seldom.
 const ZSTD_LEVEL: i32 = 1;
+
+/// Columns of rows, and the key group of each row.
+type Part<'a> = (&'a [ArrayRef], &'a [u8]);
+
+/// Where a row is: which part, which row of it.
+type Place = (usize, usize);
 
 /// Writes a segment.
 pub(super) struct SegmentWriter {
@@ -47,6 +55,25 @@ impl SegmentWriter {
         Ok(writer)
     }
 
+    /// Writes the changes of an operator, those of all workers together.
+    pub(super) fn write_operator(&mut self, operator: &OperatorChanges) -> Result<()> {
+        for (number, table) in operator.tables.iter().enumerate() {
+            self.begin_table(&operator.uid, table.name);
+            let changes = || operator.workers.iter().map(move |tables| &tables[number]);
+            let upserts: Vec<Part<'_>> = changes()
+                .filter(|changes| changes.upserts.num_rows() > 0)
+                .map(|changes| (changes.upserts.columns(), changes.upsert_groups.as_slice()))
+                .collect();
+            self.write_unsorted(RowsOf::Upserts, &table.schema, &upserts)?;
+            let deletes: Vec<Part<'_>> = changes()
+                .filter(|changes| changes.deletes.num_rows() > 0)
+                .map(|changes| (changes.deletes.columns(), changes.delete_groups.as_slice()))
+                .collect();
+            self.write_unsorted(RowsOf::Deletes, &key_schema(&table.schema, table.key_count), &deletes)?;
+        }
+        Ok(())
+    }
+
     /// Begins a table: what is written next belongs to it.
     pub(super) fn begin_table(&mut self, operator: &str, table: &str) {
         self.tables.push(TableBlocks {
@@ -57,12 +84,7 @@ impl SegmentWriter {
     }
 
     /// Writes rows with their key groups, which come in any order in several parts, sorted by group.
-    pub(super) fn write_unsorted(
-        &mut self,
-        rows_of: RowsOf,
-        schema: &SchemaRef,
-        parts: &[(&[ArrayRef], &[u8])],
-    ) -> Result<()> {
+    fn write_unsorted(&mut self, rows_of: RowsOf, schema: &SchemaRef, parts: &[Part<'_>]) -> Result<()> {
         let (rows, mut counts) = sort_by_group(parts)?;
         let mut group = 0;
         for chunk in rows.chunks(rows_per_block(parts, rows.len())) {
@@ -169,8 +191,8 @@ impl BlockBuilder {
     }
 }
 
-/// Returns the places of all rows, as (part, row), in the order of their groups, and how many rows each group has.
-fn sort_by_group(parts: &[(&[ArrayRef], &[u8])]) -> Result<(Vec<(usize, usize)>, [u32; GROUP_COUNT])> {
+/// Returns the places of all rows in the order of their groups, and how many rows each group has.
+fn sort_by_group(parts: &[Part<'_>]) -> Result<(Vec<Place>, [u32; GROUP_COUNT])> {
     let mut counts = [0_u32; GROUP_COUNT];
     for group in parts.iter().flat_map(|(_, groups)| *groups) {
         let count = counts.get_mut(usize::from(*group));
@@ -194,11 +216,7 @@ fn sort_by_group(parts: &[(&[ArrayRef], &[u8])]) -> Result<(Vec<(usize, usize)>,
 }
 
 /// Copies rows together.
-fn gather(
-    schema: &SchemaRef,
-    parts: &[(&[ArrayRef], &[u8])],
-    rows: &[(usize, usize)],
-) -> Result<RecordBatch> {
+fn gather(schema: &SchemaRef, parts: &[Part<'_>], rows: &[Place]) -> Result<RecordBatch> {
     let columns = (0..schema.fields().len())
         .map(|column| {
             let parts: Vec<&dyn Array> = parts.iter().map(|(columns, _)| columns[column].as_ref()).collect();
@@ -209,7 +227,7 @@ fn gather(
     Ok(RecordBatch::try_new_with_options(SchemaRef::clone(schema), columns, &options)?)
 }
 
-fn rows_per_block(parts: &[(&[ArrayRef], &[u8])], rows: usize) -> usize {
+fn rows_per_block(parts: &[Part<'_>], rows: usize) -> usize {
     let bytes: usize = parts.iter().map(|(columns, _)| bytes_of(columns)).sum();
     (BLOCK_BYTES / (bytes / rows.max(1)).max(1)).clamp(1, BLOCK_ROWS)
 }

@@ -6,7 +6,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 
 use super::checkpoint_data::{CheckpointData, OperatorChanges};
@@ -14,13 +13,11 @@ use super::compaction::{merge_segments, merge_start};
 use super::disk::Disk;
 use super::job_folder::{JobFolder, checkpoint_folders, entries};
 use super::manifest::{METADATA, METADATA_DRAFT, Manifest, OperatorState, SHARED, SegmentEntry, TableState};
-use super::merge::MergedTable;
 use super::restore::Restore;
 use super::segment::Segment;
-use super::segment_writer::{RowsOf, SegmentWriter};
+use super::segment_writer::SegmentWriter;
 use crate::connector::CheckpointId;
 use crate::error::{Error, Result};
-use crate::runtime::state::StateChanges;
 
 /// Writes the checkpoints of a job into its folder.
 #[derive(Debug)]
@@ -173,7 +170,7 @@ impl CheckpointStore {
     pub(crate) fn write_checkpoint(&mut self, data: CheckpointData) -> Result<CheckpointSummary> {
         let number = data.number;
         for operator in &data.operators {
-            check_changes(operator)?;
+            operator.check()?;
         }
         self.describe_tables(number, &data.operators);
         self.unwritten.push((number, data.operators));
@@ -212,7 +209,7 @@ impl CheckpointStore {
         let merged = &self.segments[start..];
         let file = segment_file(merged[0].first, merged[merged.len() - 1].last);
         self.files.insert(file.clone());
-        let entry = self.merge(&self.shared, merged, &self.operators, (&self.shared, file), start == 0)?;
+        let entry = self.merge(merged, &self.operators, (&self.shared, file), start == 0)?;
         self.disk.sync_folder(&self.shared)?;
         self.segments.truncate(start);
         self.segments.push(entry);
@@ -228,16 +225,27 @@ impl CheckpointStore {
         let newest = self.completed.last().ok_or_else(|| Error::internal("there is no checkpoint yet"))?;
         let random = format!("{:012x}", rand::random::<u64>() >> 16);
         let path = folder.join(format!("savepoint-{:06x}-{random}", self.folder.id() >> 104));
-        self.disk.create_folder(&path)?;
+        let file = segment_file(newest.segments.first().map_or(0, |segment| segment.first), newest.number);
+        self.save(newest, &path, &file).inspect_err(|_| {
+            // Without its manifest it is no savepoint.
+            for name in [METADATA_DRAFT, &file] {
+                let _ = self.disk.remove_file(&path.join(name));
+            }
+            let _ = self.disk.remove_empty_folder(&path);
+        })
+    }
+
+    fn save(&self, newest: &Manifest, path: &Path, file: &str) -> Result<CheckpointSummary> {
+        self.disk.create_folder(path)?;
         let mut manifest = Manifest { is_savepoint: true, ..newest.clone() };
-        if let (Some(first), Some(last)) = (newest.segments.first(), newest.segments.last()) {
-            let target = (path.as_path(), segment_file(first.first, last.last));
-            let entry = self.merge(&self.shared, &newest.segments, &newest.operators, target, true)?;
+        if !newest.segments.is_empty() {
+            let target = (path, file.to_owned());
+            let entry = self.merge(&newest.segments, &newest.operators, target, true)?;
             manifest.segments = vec![entry];
         }
-        let bytes = self.write_manifest(&path, &manifest)?;
+        let bytes = self.write_manifest(path, &manifest)?;
         let written = manifest.segments.iter().map(|segment| segment.bytes).sum::<u64>() + bytes;
-        Ok(summary(&manifest, path, written))
+        Ok(summary(&manifest, path.to_owned(), written))
     }
 
     /// Removes all checkpoints of the job and gives the lock back; other files stay.
@@ -294,13 +302,13 @@ impl CheckpointStore {
     fn write_segments(&mut self) -> Result<u64> {
         let mut bytes = 0;
         while let Some((number, operators)) = self.unwritten.first() {
-            if has_changes(operators) {
+            if operators.iter().any(OperatorChanges::has_rows) {
                 self.disk.create_folder(&self.shared)?;
                 let file = segment_file(*number, *number);
                 self.files.insert(file.clone());
                 let mut writer = SegmentWriter::create(&self.disk, &self.shared.join(&file), *number)?;
                 for operator in operators {
-                    write_operator(&mut writer, operator)?;
+                    writer.write_operator(operator)?;
                 }
                 let (length, crc) = writer.finish()?;
                 self.disk.sync_folder(&self.shared)?;
@@ -325,15 +333,16 @@ impl CheckpointStore {
         Ok(text.len() as u64)
     }
 
+    /// Merges segments of the job into a new file.
     fn merge(
         &self,
-        from: &Path,
         merged: &[SegmentEntry],
         operators: &[OperatorState],
         target: (&Path, String),
         is_base: bool,
     ) -> Result<SegmentEntry> {
-        let segments = merged.iter().map(|entry| Segment::open(from, entry)).collect::<Result<Vec<_>>>()?;
+        let open = |entry| Segment::open(&self.shared, entry);
+        let segments = merged.iter().map(open).collect::<Result<Vec<_>>>()?;
         merge_segments(&self.disk, &segments, operators, target, is_base)
     }
 
@@ -388,71 +397,4 @@ fn is_segment_file(name: &str) -> bool {
     let is_number = |text: &str| text.parse::<CheckpointId>().is_ok();
     let is_random = |text: &str| text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
     matches!(parts.as_deref(), Some([first, last, random]) if is_number(first) && is_number(last) && is_random(random))
-}
-
-fn has_changes(operators: &[OperatorChanges]) -> bool {
-    let changes = operators.iter().flat_map(|operator| operator.workers.iter().flatten());
-    changes.into_iter().any(|change| change.upserts.num_rows() + change.deletes.num_rows() > 0)
-}
-
-/// Checks that changes have the columns of their tables.
-fn check_changes(operator: &OperatorChanges) -> Result<()> {
-    let wrong = |table: &str| {
-        Error::internal(format!(
-            "changes of {} '{}' do not fit its table {table}",
-            operator.kind, operator.uid
-        ))
-    };
-    for tables in &operator.workers {
-        if tables.len() != operator.tables.len() {
-            return Err(wrong("list"));
-        }
-        for (changes, table) in tables.iter().zip(&operator.tables) {
-            let columns = table.schema.fields();
-            let fits = |columns: &[ArrayRef], expected: &[arrow::datatypes::FieldRef]| {
-                columns.len() == expected.len()
-                    && columns.iter().zip(expected).all(|(column, field)| {
-                        column.data_type() == field.data_type()
-                            && (field.is_nullable() || column.logical_null_count() == 0)
-                    })
-            };
-            let StateChanges { upserts, upsert_groups, deletes, delete_groups } = changes;
-            if table.key_count > columns.len()
-                || !fits(upserts.columns(), columns)
-                || (deletes.num_rows() > 0 && !fits(deletes.columns(), &columns[..table.key_count]))
-                || upserts.num_rows() != upsert_groups.len()
-                || deletes.num_rows() != delete_groups.len()
-            {
-                return Err(wrong(&format!("'{}'", table.name)));
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Writes the changes of an operator, those of all workers together.
-fn write_operator(writer: &mut SegmentWriter, operator: &OperatorChanges) -> Result<()> {
-    for (number, table) in operator.tables.iter().enumerate() {
-        writer.begin_table(&operator.uid, table.name);
-        let keys = MergedTable {
-            operator: &operator.uid,
-            name: table.name,
-            schema: &table.schema,
-            key_count: table.key_count,
-            since: 0,
-        }
-        .key_schema();
-        let changes = || operator.workers.iter().map(move |tables| &tables[number]);
-        let upserts: Vec<(&[ArrayRef], &[u8])> = changes()
-            .filter(|changes| changes.upserts.num_rows() > 0)
-            .map(|changes| (changes.upserts.columns(), changes.upsert_groups.as_slice()))
-            .collect();
-        writer.write_unsorted(RowsOf::Upserts, &table.schema, &upserts)?;
-        let deletes: Vec<(&[ArrayRef], &[u8])> = changes()
-            .filter(|changes| changes.deletes.num_rows() > 0)
-            .map(|changes| (changes.deletes.columns(), changes.delete_groups.as_slice()))
-            .collect();
-        writer.write_unsorted(RowsOf::Deletes, &keys, &deletes)?;
-    }
-    Ok(())
 }

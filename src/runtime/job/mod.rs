@@ -19,6 +19,8 @@ mod exchange;
 mod handle;
 mod intake;
 mod layout;
+#[cfg(test)]
+mod lockstep;
 mod outbox;
 mod restart;
 mod settings;
@@ -34,6 +36,8 @@ mod worker;
 mod writer_task;
 
 pub(crate) use handle::JobHandle;
+#[cfg(test)]
+pub(crate) use lockstep::Lockstep;
 pub use settings::JobStatus;
 pub(crate) use settings::{
     CheckpointSettings, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy, RestoreSettings, StopMode,

@@ -4,7 +4,8 @@ use arrow::datatypes::SchemaRef;
 
 use super::{
     Calc, ChangelogNormalize, Deduplicate, DropUpdateBefore, ExpandOperator, GroupAggregateOperator,
-    JoinOperator, Limit, Operator, SetOperation, SinkUpsertMaterialize, TopN, Union, Unnest,
+    JoinOperator, Limit, MultiJoinOperator, Operator, SetOperation, SinkUpsertMaterialize, TopN, Union,
+    Unnest,
 };
 use crate::changelog::ChangelogMode;
 use crate::error::{Error, Result};
@@ -28,9 +29,9 @@ pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn O
         OperatorSpec::GroupAggregate(spec) => {
             Box::new(GroupAggregateOperator::new(spec, &[schema(0)], output)?)
         }
-        OperatorSpec::Join(spec) => {
-            let modes = [inputs[0].mode, inputs[1].mode];
-            Box::new(JoinOperator::new(spec, &[schema(0), schema(1)], modes, output)?)
+        OperatorSpec::Join(spec) => Box::new(JoinOperator::new(spec, inputs, output)?),
+        OperatorSpec::MultiJoin { keys, is_optional } => {
+            Box::new(MultiJoinOperator::new(keys, is_optional, inputs, output)?)
         }
         OperatorSpec::TopN(spec) => Box::new(TopN::new(spec, &schema(0), output)?),
         OperatorSpec::Deduplicate { keys, keeps_last } => {
@@ -45,13 +46,9 @@ pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn O
         OperatorSpec::SetOperation { is_intersect, is_all } => {
             Box::new(SetOperation::new(*is_intersect, *is_all, output)?)
         }
-        OperatorSpec::Unnest { column, is_outer, with_ordinality } => Box::new(Unnest::new(
-            *column,
-            *is_outer,
-            *with_ordinality,
-            &schema(0),
-            output,
-        )),
+        OperatorSpec::Unnest { column, is_outer, with_ordinality } => {
+            Box::new(Unnest::new(*column, *is_outer, *with_ordinality, &schema(0), output))
+        }
         OperatorSpec::SinkUpsertMaterialize { keys } => {
             Box::new(SinkUpsertMaterialize::new(keys, &schema(0))?)
         }

@@ -29,7 +29,7 @@ use deduplicate::Deduplicate;
 use drop_update_before::DropUpdateBefore;
 use expand::ExpandOperator;
 use group_aggregate::GroupAggregateOperator;
-use join::JoinOperator;
+use join::{JoinOperator, MultiJoinOperator};
 use limit::Limit;
 use set_operation::SetOperation;
 use sink_upsert_materialize::SinkUpsertMaterialize;

@@ -312,7 +312,7 @@ impl KeyIndex {
 }
 
 /// Returns a column of floats with one NaN; other columns as they are.
-pub(super) fn one_nan(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn one_nan(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         ArrowType::Float32 => {
             let values = column.as_primitive::<Float32Type>();

@@ -15,7 +15,9 @@ mod slot_tracker;
 
 pub(crate) use arena::Arena;
 pub(crate) use hash::{GROUP_COUNT, hash_rows, key_group, owner};
-pub(crate) use key_index::{ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values};
+pub(crate) use key_index::{
+    ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values, one_nan,
+};
 pub(crate) use keyed_rows::{KeyedRows, RowChange};
 pub(crate) use row_store::{RowCodec, RowStore};
 pub(crate) use row_table::RowTable;

@@ -21,8 +21,11 @@ impl RowTable {
     /// Describes a table of rows under keys (positions in the input), which a sequence number may tell apart.
     pub(crate) fn new(name: &'static str, input: &SchemaRef, keys: &[usize], is_sequenced: bool) -> RowTable {
         let others: Vec<usize> = (0..input.fields().len()).filter(|column| !keys.contains(column)).collect();
-        let mut fields: Vec<Field> =
-            keys.iter().chain(&others).map(|column| input.field(*column).as_ref().clone()).collect();
+        let mut fields: Vec<Field> = keys
+            .iter()
+            .chain(&others)
+            .map(|column| input.field(*column).as_ref().clone().with_nullable(true))
+            .collect();
         if is_sequenced {
             fields.insert(keys.len(), Field::new("seq", ArrowType::Int64, false));
         }

@@ -7,6 +7,11 @@ use crate::session::{Session, StatementResult};
 use crate::sql::{Explain, ExplainDetail, Statement};
 
 impl Session {
+    /// Returns what statements are planned against.
+    pub(crate) fn planner(&self) -> Result<Planner<'_>> {
+        Planner::new(&self.catalogs, &self.config)
+    }
+
     /// Shows how a statement would run. Nothing is read or written.
     pub(in crate::session) async fn execute_explain(&mut self, explain: &Explain) -> Result<StatementResult> {
         let text = self.explain(explain.statement.as_ref(), &explain.details).await?;
@@ -15,7 +20,7 @@ impl Session {
 
     /// Explains a statement; the INSERTs of a statement set are one job.
     async fn explain(&self, statement: &Statement, details: &[ExplainDetail]) -> Result<String> {
-        let planner = Planner::new(&self.catalogs, &self.config)?;
+        let planner = self.planner()?;
         let statements = match statement {
             Statement::StatementSet(statements) => statements.as_slice(),
             Statement::Query(query) => return planner.query(query).await?.explain(details),

@@ -142,6 +142,7 @@ fn the_newest_checkpoint_is_found_and_no_older_one_stands_in_for_it() {
     assert_eq!((&newest.path, newest.job_id, newest.number), (&paths[5], 2, 3));
     let job = paths[5].parent().unwrap();
     assert_eq!(Restore::open(job).unwrap().path(), paths[5]);
+    assert_eq!(Restore::open(job.parent().unwrap()).unwrap().path(), paths[5]);
     fs::write(paths[5].join("_metadata"), "x").unwrap();
     assert_eq!(latest(folder.path(), "job").unwrap().unwrap().path, paths[5]);
     for path in [job, &paths[5]] {
@@ -156,7 +157,8 @@ fn the_newest_checkpoint_is_found_and_no_older_one_stands_in_for_it() {
 #[test]
 fn a_place_without_a_checkpoint_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    for path in [folder.path().to_owned(), folder.path().join("chk-1")] {
+    fs::write(folder.path().join("file"), "x").unwrap();
+    for path in [folder.path().to_owned(), folder.path().join("chk-1"), folder.path().join("file")] {
         let error = Restore::open(&path).unwrap_err();
         assert_eq!(error.message(), format!("there is no checkpoint in '{}'", path.display()));
         assert_eq!(error.kind(), ErrorKind::State);

@@ -144,7 +144,7 @@ fn changes_that_do_not_fit_their_table_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path(), 1, 1);
     let error = write(&mut store, vec![operator("agg", wider(), changes(&[(1, None)], &[], 1))]).unwrap_err();
-    assert_eq!(error.message(), "changes of GroupAggregate 'agg' do not fit its table 'groups'");
+    assert_eq!(error.message(), "GroupAggregate 'agg' has changes that do not fit its table 'groups'");
 }
 
 #[test]

@@ -19,8 +19,18 @@ use super::*;
 use crate::error::Result;
 use crate::runtime::state::{StateChanges, StateTable, hash_rows, key_group, owner};
 
+/// Workers share a restore, and a checkpoint is written by any thread.
+const _: fn() = || {
+    fn is_shared<T: Send + Sync>() {}
+    is_shared::<Restore>();
+    is_shared::<CheckpointStore>();
+};
+
 /// The rows of the table that most tests use: key → value.
 type Rows = BTreeMap<i64, Option<String>>;
+
+/// Rows that are written.
+type Upserts = Vec<(i64, Option<String>)>;
 
 fn schema(columns: &[(&str, DataType)]) -> SchemaRef {
     let fields = columns.iter().map(|(name, data_type)| Field::new(*name, data_type.clone(), true));

@@ -38,7 +38,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// Applies writes to the model; returns the upserts and the deletes that an operator would name.
-fn apply(rows: &mut Rows, step: &Step) -> (Vec<(i64, Option<String>)>, Vec<i64>) {
+fn apply(rows: &mut Rows, step: &Step) -> (Upserts, Vec<i64>) {
     let before = rows.clone();
     let (mut touched, mut returned) = (BTreeMap::new(), Vec::new());
     for (key, value, goes_first) in &step.writes {

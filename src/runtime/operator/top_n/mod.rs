@@ -5,6 +5,7 @@
 
 mod difference;
 mod ranking;
+mod row_lookup;
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -13,10 +14,11 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt32
 use arrow::buffer::Buffer;
 use arrow::compute::{SortOptions, take_record_batch};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
-use arrow::row::{Rows as EncodedRows, SortField};
+use arrow::row::Rows as EncodedRows;
 
 use self::difference::{Changes, Comparison, Pairing, Rows};
-use self::ranking::{Place, Ranking};
+use self::ranking::Ranking;
+use self::row_lookup::RowLookup;
 use super::{EpochEnd, Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::{Error, Result};
@@ -54,6 +56,8 @@ struct RankedRows {
     unique: Vec<usize>,
     unique_codec: RowCodec,
     unique_keys: Arena,
+    /// Where rows can be taken back.
+    lookup: Option<RowLookup>,
 }
 
 /// What the current epoch has done.
@@ -197,8 +201,7 @@ impl TopN {
     fn update(&mut self, slot: u32, keys: &BatchKeys, row: usize) -> bool {
         let ranking = &self.rankings[slot as usize];
         let unique = keys.unique.row(row);
-        let found =
-            ranking.from(Place::FIRST).find(|(_, other)| self.ranked.unique_key(*other) == unique.data());
+        let found = ranking.places().find(|(_, other)| self.ranked.unique_key(*other) == unique.data());
         let Some((place, number)) = found else { return false };
         self.touch(slot);
         self.epoch.retired.push(number);
@@ -214,14 +217,9 @@ impl TopN {
 
     /// Takes a row out; the first of equal ones. Nothing happens if there is none.
     fn remove(&mut self, slot: u32, keys: &BatchKeys, row: usize) {
-        let (order, bytes) = (keys.order.row(row), keys.rows.row(row));
-        let ranking = &self.rankings[slot as usize];
-        let first = ranking.first_not(|other| self.ranked.order_key(other) < order.data());
-        let found = ranking
-            .from(first)
-            .take_while(|(_, other)| self.ranked.order_key(*other) == order.data())
-            .find(|(_, other)| self.ranked.rows.get(*other) == bytes.data());
-        if let Some((place, number)) = found {
+        if let Some(number) = self.ranked.take(keys, row) {
+            let ranking = &self.rankings[slot as usize];
+            let place = ranking.first_not(|other| self.ranked.order(other, number).is_lt());
             if ranking.is_within(place, self.limit) {
                 self.touch(slot);
             }
@@ -269,28 +267,33 @@ impl TopN {
     }
 }
 
+impl Epoch {
+    fn bytes(&self) -> usize {
+        let numbers = self.before.capacity() + self.retired.capacity() + self.emptied.capacity();
+        numbers * size_of::<u32>() + self.touched.capacity() * size_of::<(u32, usize)>()
+    }
+}
+
 impl RankedRows {
     fn new(spec: &TopNSpec, input: &SchemaRef) -> Result<RankedRows> {
-        let field = |column: usize, options| {
-            SortField::new_with_options(input.field(column).data_type().clone(), options)
-        };
-        let order_fields = spec.order.iter().map(|key| {
-            let options = SortOptions { descending: !key.is_ascending, nulls_first: key.nulls_first };
-            field(key.column, options)
+        let of = |column: usize| input.field(column).data_type().clone();
+        let order_types = spec.order.iter().map(|key| {
+            (of(key.column), SortOptions { descending: !key.is_ascending, nulls_first: key.nulls_first })
         });
         let unique = match &spec.strategy {
             TopNStrategy::UpdateFast(unique) => unique.clone(),
             _ => Vec::new(),
         };
-        let unique_fields = unique.iter().map(|column| field(*column, SortOptions::default()));
+        let unique_types = unique.iter().map(|column| (of(*column), SortOptions::default()));
         Ok(RankedRows {
             rows: SequencedRows::new("rows", input, &spec.partition)?,
             order: spec.order.iter().map(|key| key.column).collect(),
-            order_codec: RowCodec::new(order_fields.collect())?,
+            order_codec: RowCodec::new(order_types)?,
             order_keys: Arena::default(),
-            unique_codec: RowCodec::new(unique_fields.collect())?,
+            unique_codec: RowCodec::new(unique_types)?,
             unique,
             unique_keys: Arena::default(),
+            lookup: (spec.strategy == TopNStrategy::Retract).then(RowLookup::default),
         })
     }
 
@@ -320,6 +323,7 @@ impl RankedRows {
     fn insert(&mut self, keys: &BatchKeys, row: usize) -> u32 {
         let number = self.rows.insert(keys.rows.row(row).data());
         self.set_keys(number, keys, row);
+        self.fill_lookup(std::iter::once(number));
         number
     }
 
@@ -327,6 +331,20 @@ impl RankedRows {
         let number = self.rows.insert_in_place_of(other, keys.rows.row(row).data());
         self.set_keys(number, keys, row);
         number
+    }
+
+    /// Finds the first row that is equal to one of a batch; it is found no more.
+    fn take(&mut self, keys: &BatchKeys, row: usize) -> Option<u32> {
+        let bytes = keys.rows.row(row);
+        let rows = &self.rows;
+        self.lookup.as_mut()?.take(bytes.data(), |number| rows.get(number) == bytes.data())
+    }
+
+    /// Makes rows found, in their order.
+    fn fill_lookup(&mut self, numbers: impl Iterator<Item = u32>) {
+        if let Some(lookup) = &mut self.lookup {
+            numbers.for_each(|number| lookup.insert(self.rows.get(number), number));
+        }
     }
 
     fn set_keys(&mut self, number: u32, keys: &BatchKeys, row: usize) {
@@ -451,6 +469,8 @@ impl Operator for TopN {
         if self.spec.strategy != TopNStrategy::Retract {
             (0..self.rankings.len() as u32).for_each(|slot| self.cut(slot));
         }
+        // Equal rows have been loaded in any order, but are taken back in the order in which they came.
+        self.ranked.fill_lookup(self.rankings.iter().flat_map(Ranking::iter));
         Ok(())
     }
 
@@ -462,6 +482,8 @@ impl Operator for TopN {
         ranked.rows.bytes()
             + ranked.order_keys.allocated()
             + ranked.unique_keys.allocated()
+            + ranked.lookup.as_ref().map_or(0, RowLookup::bytes)
+            + self.epoch.bytes()
             + self.partitions.bytes()
             + self.ranking_bytes
             + by_partition

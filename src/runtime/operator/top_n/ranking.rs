@@ -20,11 +20,6 @@ pub(super) struct Place {
     offset: usize,
 }
 
-impl Place {
-    /// The place of the first row.
-    pub(super) const FIRST: Place = Place { chunk: 0, offset: 0 };
-}
-
 impl Ranking {
     /// Returns whether there is no row.
     pub(super) fn is_empty(&self) -> bool {
@@ -55,12 +50,11 @@ impl Ranking {
         }
     }
 
-    /// Returns the rows from a place on, with their places.
-    pub(super) fn from(&self, place: Place) -> impl Iterator<Item = (Place, u32)> + '_ {
-        (place.chunk..self.chunks.len()).flat_map(move |chunk| {
-            let start = if chunk == place.chunk { place.offset } else { 0 };
-            let rows = self.chunks[chunk].get(start..).unwrap_or_default();
-            rows.iter().enumerate().map(move |(at, row)| (Place { chunk, offset: start + at }, *row))
+    /// Returns the rows in order, with their places.
+    pub(super) fn places(&self) -> impl Iterator<Item = (Place, u32)> + '_ {
+        let chunks = self.chunks.iter().enumerate();
+        chunks.flat_map(|(chunk, rows)| {
+            rows.iter().enumerate().map(move |(offset, row)| (Place { chunk, offset }, *row))
         })
     }
 
@@ -156,7 +150,7 @@ mod tests {
                     let place = ranking.first_not(|row| row < value);
                     let first = model.partition_point(|row| *row < value);
                     assert!(ranking.is_within(place, first + 1) && !ranking.is_within(place, first));
-                    assert_eq!(ranking.from(place).next(), Some((place, value)));
+                    assert_eq!(ranking.places().nth(first), Some((place, value)));
                     ranking.remove(place);
                     model.remove(first);
                 } else {

@@ -286,7 +286,7 @@ fn random_case(random: &mut Random, strategy: TopNStrategy) -> Case {
 #[test]
 fn the_result_is_that_of_ranking_all_live_rows() {
     let mut random = Random::new(13);
-    for _ in 0..120 {
+    for _ in 0..50 {
         let case = random_case(&mut random, TopNStrategy::Retract);
         let lines = random.changelog(&case.columns, &[], 150);
         let sum = check_rules(|| case.make(), &case.input(), &lines, &mut random);
@@ -323,7 +323,7 @@ fn check_fast(case: &Case, lines: &[String], expected: &Multiset, random: &mut R
 #[test]
 fn over_rows_that_are_only_added_the_best_are_enough() {
     let mut random = Random::new(17);
-    for _ in 0..120 {
+    for _ in 0..50 {
         let case = random_case(&mut random, TopNStrategy::AppendFast);
         let lines = random.inserts(&case.columns, 150);
         check_fast(&case, &lines, &model(&case, &lines), &mut random);
@@ -333,7 +333,7 @@ fn over_rows_that_are_only_added_the_best_are_enough() {
 #[test]
 fn over_rows_that_only_move_forward_the_best_are_enough() {
     let mut random = Random::new(19);
-    for _ in 0..120 {
+    for _ in 0..50 {
         let case = random_case(&mut random, TopNStrategy::UpdateFast(vec![0])).with(|spec| {
             spec.partition = Vec::new();
             spec.order = vec![SortKey { column: 1, is_ascending: false, nulls_first: false }];
