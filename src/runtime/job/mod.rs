@@ -10,6 +10,8 @@
 
 mod attempt;
 mod blueprint;
+#[cfg(test)]
+mod checkpoint_tests;
 mod coordinator;
 mod driver;
 mod epoch;
