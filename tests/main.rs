@@ -5,6 +5,7 @@ mod architecture;
 mod bad_input;
 mod examples;
 mod expressions;
+mod explain_modes;
 mod flink_golden;
 mod golden;
 mod reference;

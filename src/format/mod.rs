@@ -27,7 +27,7 @@ use crate::options::{ConfigOption, OptionDef, OptionValue, TableOptions, nearest
 use crate::schema::{Column, DataType};
 
 /// Every format, in the order of the reference.
-pub static FORMAT_FACTORIES: &[&dyn FormatFactory] = 
+pub static FORMAT_FACTORIES: &[&dyn FormatFactory] =
     &[&json::Json, &csv::Csv, &raw::Raw, &debezium_json::DebeziumJson];
 
 /// Returns the format that an identifier names; `interface` is what Flink's message says it should implement.

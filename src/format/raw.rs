@@ -324,11 +324,7 @@ mod tests {
             let batch = testing::decode(&*format, &[0], &bytes).unwrap();
             assert_eq!(cells(&batch), ["258"]);
             let mut out = Vec::new();
-            testing::encoding(&Raw, &columns, &entries)
-                .unwrap()
-                .encoder()
-                .encode(&batch, &mut out)
-                .unwrap();
+            testing::encoding(&Raw, &columns, &entries).unwrap().encoder().encode(&batch, &mut out).unwrap();
             assert_eq!(out, [&bytes[..], b"\n"].concat());
             let error = testing::decode(&*format, &[0], b"abc").unwrap_err();
             assert_eq!(error.hint_text(), Some("data.csv, line 11, field 'v'"));

@@ -211,6 +211,15 @@ impl<'a> Planner<'a> {
         BoundTable::new(identifier, table, Arc::clone(&self.config))
     }
 
+    /// Plans the streaming job that several INSERTs are: one graph, in which sources are shared.
+    ///
+    /// # Errors
+    /// A query holds what is not built yet, or a sink does not take what its query makes.
+    pub(crate) fn job_graph(&self, inserts: &[PlannedInsert]) -> Result<JobGraph> {
+        let inserts: Vec<&BoundInsert> = inserts.iter().map(|planned| &planned.insert).collect();
+        stream::insert_graph(&inserts, &self.config)
+    }
+
     /// Explains INSERTs that run as one job.
     pub(crate) fn explain(
         &self,
@@ -225,7 +234,7 @@ impl<'a> Planner<'a> {
             .map(|(planned, name)| ExplainedPlan { plan: &planned.insert.plan, sink: Some(name) })
             .collect();
         if self.is_streaming {
-            explain::streaming_sections(&plans, &insert_graph(inserts)?, details)
+            explain::streaming_sections(&plans, &self.job_graph(inserts)?, details)
         } else {
             explain::batch_sections(&plans, details)
         }
@@ -285,15 +294,6 @@ impl PlannedInsert {
         let BoundInsert { sink, plan, overwrite, .. } = self.insert;
         Ok((BatchQuery::plan(plan).await?, sink, overwrite))
     }
-}
-
-/// Plans the streaming job that several INSERTs are: one graph, in which sources are shared.
-///
-/// # Errors
-/// A query holds what is not built yet, or a sink does not take what its query makes.
-pub(crate) fn insert_graph(inserts: &[PlannedInsert]) -> Result<JobGraph> {
-    let inserts: Vec<&BoundInsert> = inserts.iter().map(|planned| &planned.insert).collect();
-    stream::insert_graph(&inserts)
 }
 
 /// A plan that can be started.

@@ -177,9 +177,7 @@ impl FileWriter {
             });
             parts[number].1.push(row as u32);
         }
-        let take = |(folder, rows): (String, Vec<u32>)| {
-            Ok((folder, content.take(&UInt32Array::from(rows))?))
-        };
+        let take = |(folder, rows): (String, Vec<u32>)| Ok((folder, content.take(&UInt32Array::from(rows))?));
         parts.into_iter().map(take).collect()
     }
 

@@ -311,7 +311,8 @@ mod tests {
     #[test]
     fn change_events_come_with_their_kinds_and_metadata() {
         let folder = tempfile::tempdir().unwrap();
-        let event = r#"{"before":{"id":1,"name":"a"},"after":{"id":1,"name":"b"},"source":{"table":"t"},"op":"u"}"#;
+        let event =
+            r#"{"before":{"id":1,"name":"a"},"after":{"id":1,"name":"b"},"source":{"table":"t"},"op":"u"}"#;
         write(folder.path(), "day=2020-01-01/a.json", event.as_bytes());
         let path = folder.path().to_str().unwrap();
         let entries = [("path", path), ("format", "debezium-json")];

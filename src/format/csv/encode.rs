@@ -8,8 +8,8 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray, StructArray};
 use super::CsvSettings;
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::format::{RecordEncoder, inserts_only};
 use crate::format::text::{ScalarWriter, TextStyle, TimestampStandard};
+use crate::format::{RecordEncoder, inserts_only};
 use crate::schema::{DataType, TypeRoot};
 
 /// The length beyond which a text is quoted without being looked at.

@@ -417,7 +417,8 @@ mod tests {
 
     #[test]
     fn with_a_schema_the_envelope_is_the_payload() {
-        let record = |payload: &str| format!("{{\"schema\":{{\"type\":\"struct\"}},\"payload\":{payload}}}\n");
+        let record =
+            |payload: &str| format!("{{\"schema\":{{\"type\":\"struct\"}},\"payload\":{payload}}}\n");
         let text = [
             record(r#"{"before":null,"after":{"id":1},"op":"c"}"#),
             record(r#"{"before":{"id":1},"after":{"id":2},"op":"u"}"#),
@@ -439,12 +440,17 @@ mod tests {
             hint(r#"{"before":null,"after":{"id":1},"op":"u"}"#),
             "data.csv, line 11: The \"before\" field of UPDATE message is null, if you are using Debezium Postgres Connector, please check the Postgres table has been set REPLICA IDENTITY to FULL level."
         );
-        assert!(hint(r#"{"after":null,"op":"d"}"#).contains("The \"before\" field of DELETE message is null"));
+        assert!(
+            hint(r#"{"after":null,"op":"d"}"#).contains("The \"before\" field of DELETE message is null")
+        );
         assert_eq!(
             hint(r#"{"after":null,"op":"t"}"#),
             "data.csv, line 11: Unknown \"op\" value \"t\". The Debezium JSON message is '{\"after\":null,\"op\":\"t\"}'"
         );
-        assert_eq!(hint(r#"{"after":null,"op":"c"}"#), "data.csv, line 11: Field \"after\" is missing or null");
+        assert_eq!(
+            hint(r#"{"after":null,"op":"c"}"#),
+            "data.csv, line 11: Field \"after\" is missing or null"
+        );
         assert_eq!(hint(r#"{"id":1}"#), "data.csv, line 11: Field \"op\" is missing or null");
         assert_eq!(
             hint(r#"{"before":1,"after":null,"op":"c"}"#),

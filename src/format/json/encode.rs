@@ -8,8 +8,8 @@ use arrow::array::{Array, ArrayRef, AsArray, ListArray, MapArray, RecordBatch};
 use super::{JsonSettings, MapNullKeyMode};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::format::{RecordEncoder, inserts_only};
 use crate::format::text::{ScalarWriter, TextStyle};
+use crate::format::{RecordEncoder, inserts_only};
 use crate::schema::{DataType, TypeRoot};
 
 /// Encodes rows, one object a line.

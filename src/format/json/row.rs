@@ -123,9 +123,7 @@ impl RowReader {
                 None => {
                     cursor.rewind(at);
                     let is_taken = match step.column {
-                        Some(column) => {
-                            self.values.push(cursor, &mut self.columns[column as usize]).is_ok()
-                        }
+                        Some(column) => self.values.push(cursor, &mut self.columns[column as usize]).is_ok(),
                         None => cursor.skip_value().is_ok(),
                     };
                     if !is_taken {
@@ -165,9 +163,7 @@ impl RowReader {
                         column.truncate(row);
                         self.guess.give_up();
                     }
-                    self.values
-                        .push(cursor, column)
-                        .map_err(|fault| RowFault { fault, column: Some(at) })?;
+                    self.values.push(cursor, column).map_err(|fault| RowFault { fault, column: Some(at) })?;
                 }
             }
             behind = cursor.at();

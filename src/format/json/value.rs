@@ -241,4 +241,3 @@ fn cut_fraction(token: &[u8]) -> Option<i64> {
     let value = parse_f64(token)?.trunc();
     (value.abs() < 9.2e18).then_some(value as i64)
 }
-

@@ -137,7 +137,8 @@ pub(crate) fn write_digits(value: u64, width: usize, out: &mut Vec<u8>) {
 #[inline]
 fn take_fixed(text: &[u8]) -> Option<(i64, i64, &[u8])> {
     let (form, rest) = text.split_first_chunk::<19>()?;
-    let [b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b' ' | b'T', _, _, b':', _, _, b':', _, _] = form else {
+    let [b'0'..=b'9', _, _, _, b'-', _, _, b'-', _, _, b' ' | b'T', _, _, b':', _, _, b':', _, _] = form
+    else {
         return None;
     };
     let two = |at: usize| {

@@ -157,12 +157,7 @@ impl UpdateKindInference {
     }
 
     /// Decides for a join whose consumer wants upserts: a side may do so too if its updates stay with their join key.
-    fn upsert_join(
-        &self,
-        node: &PlanNode,
-        join: &JoinSpec,
-        wanted: UpdateKind,
-    ) -> Result<Option<PlanNode>> {
+    fn upsert_join(&self, node: &PlanNode, join: &JoinSpec, wanted: UpdateKind) -> Result<Option<PlanNode>> {
         let mut inputs = Vec::with_capacity(2);
         for (side, input) in node.inputs.iter().enumerate() {
             let keys: Vec<usize> =

@@ -71,10 +71,10 @@ pub(super) fn query_graph(
 ///
 /// # Errors
 /// A plan holds what is not built yet, or a sink does not take what its query makes.
-pub(super) fn insert_graph(inserts: &[&BoundInsert]) -> Result<JobGraph> {
+pub(super) fn insert_graph(inserts: &[&BoundInsert], config: &SessionConfig) -> Result<JobGraph> {
+    let inference = inference(config)?;
     let mut roots = Vec::with_capacity(inserts.len());
     for insert in inserts {
-        let config = &insert.table.config;
         let spec = SinkSpec {
             name: insert.table.identifier.to_string(),
             sink: insert.sink.clone(),
@@ -82,7 +82,7 @@ pub(super) fn insert_graph(inserts: &[&BoundInsert]) -> Result<JobGraph> {
             overwrite: insert.overwrite,
         };
         let node = under_query_names(tree(&insert.plan)?, &insert.query_names)?;
-        roots.push(inference(config)?.sink(&node, spec, config).map_err(|error| error.at(insert.place))?);
+        roots.push(inference.sink(&node, spec, config).map_err(|error| error.at(insert.place))?);
     }
     Assembly::graph(roots)
 }
@@ -95,12 +95,14 @@ fn under_query_names(node: PlanNode, names: &[Option<String>]) -> Result<PlanNod
         }
         _ => true,
     };
-    let fields = node.schema.fields().iter().zip(names).enumerate().map(|(column, (field, name))| match name {
-        Some(name) if is_passed_on(column) => field.as_ref().clone().with_name(name).into(),
-        _ => Arc::clone(field),
-    });
+    let fields =
+        node.schema.fields().iter().zip(names).enumerate().map(|(column, (field, name))| match name {
+            Some(name) if is_passed_on(column) => field.as_ref().clone().with_name(name).into(),
+            _ => Arc::clone(field),
+        });
     // Nothing reads these columns by name; their qualifiers only keep equal ones apart.
-    let fields = fields.enumerate().map(|(column, field)| (Some(TableReference::bare(column.to_string())), field));
+    let fields =
+        fields.enumerate().map(|(column, field)| (Some(TableReference::bare(column.to_string())), field));
     let schema = DFSchema::new_with_metadata(fields.collect(), HashMap::new())?.into();
     Ok(PlanNode { schema, ..node })
 }

@@ -51,7 +51,8 @@ impl UpdateKindInference {
         if !key.is_empty() && materialize == Switch::Force {
             return self.materialized(input, spec);
         }
-        let wanted = if others_are_nullable(input, &key) { UpdateKind::OnlyKey } else { UpdateKind::OnlyAfter };
+        let wanted =
+            if others_are_nullable(input, &key) { UpdateKind::OnlyKey } else { UpdateKind::OnlyAfter };
         if input.unique_keys.contains(&key)
             && let Some(input) = self.satisfy(input, wanted)?
         {
@@ -112,7 +113,9 @@ fn others_are_nullable(input: &PlanNode, key: &[usize]) -> bool {
         _ => false,
     };
     let fields = input.schema.fields().iter().enumerate();
-    fields.into_iter().all(|(column, field)| field.is_nullable() || key.contains(&column) || is_constant(column))
+    fields
+        .into_iter()
+        .all(|(column, field)| field.is_nullable() || key.contains(&column) || is_constant(column))
 }
 
 /// Returns whether an operator only hands on the kinds that it gets.

@@ -8,8 +8,8 @@ use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Duration, Instant};
 
-use super::{Attempt, Job, VALUES_EMITTED};
-use crate::connector::{CheckpointId, Committer, WriterContext};
+use super::{Attempt, Job};
+use crate::connector::{CheckpointId, Committer, Frame, SourcePosition, WriterContext};
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
@@ -30,6 +30,9 @@ const EPOCH_BYTES_PER_WORKER: usize = 4 << 20;
 /// The rows that a worker gets at once where each is an epoch of its own.
 const PER_RECORD_ROWS: usize = 8_192;
 
+/// The only split of constant rows, whose position says that they were emitted.
+const VALUES_SPLIT: &str = "0";
+
 /// How long the first epoch waits for sources that have said nothing yet.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
 
@@ -44,11 +47,15 @@ struct Sources {
 }
 
 impl<'a> Attempt<'a> {
-    /// Starts a run, from a checkpoint if one is given.
+    /// Starts a run, from a checkpoint if one is given. `is_restart` says that the job has run before.
     ///
     /// # Errors
     /// The checkpoint does not fit or is damaged, or a source or sink cannot be opened.
-    pub(in crate::runtime::job) async fn open(job: &'a Job, start: Option<&Path>) -> Result<Attempt<'a>> {
+    pub(in crate::runtime::job) async fn open(
+        job: &'a Job,
+        start: Option<&Path>,
+        is_restart: bool,
+    ) -> Result<Attempt<'a>> {
         let restore = match start {
             Some(path) => Some(restore(job, path).await?),
             None => {
@@ -59,7 +66,7 @@ impl<'a> Attempt<'a> {
             }
         };
         let manifest = restore.as_deref().map(Restore::manifest);
-        let committers = open_committers(job, manifest).await?;
+        let committers = open_committers(job, manifest, is_restart).await?;
         let mut tasks = JoinSet::new();
         let sources = open_sources(job, manifest, &mut tasks)?;
         let writers = open_writers(job, &mut tasks).await?;
@@ -68,7 +75,6 @@ impl<'a> Attempt<'a> {
         // From here on only the workers hold the ways to the writers, which end with them.
         drop(writers);
         let mut team = Team::start(workers, exchange, &job.settings.name)?;
-        let has_emitted_values = manifest.is_some_and(|manifest| manifest.extra.contains_key(VALUES_EMITTED));
         if let Some(restore) = restore {
             team.order(&Order::Load(restore));
             team.reports().await?;
@@ -99,8 +105,6 @@ impl<'a> Attempt<'a> {
             in_flight: None,
             stop: None,
             is_ending: false,
-            emits_values: job.blueprint.has_values() && !has_emitted_values,
-            has_emitted_values,
             first_by: Some(now + FIRST_WAIT),
             next_timer: None,
             next_number,
@@ -130,18 +134,30 @@ async fn restore(job: &Job, path: &Path) -> Result<Arc<Restore>> {
     Ok(restore)
 }
 
-/// Opens the committers, and commits what the checkpoint says was prepared: it may not have been, or not wholly.
+/// Opens the committers, commits what the checkpoint says was prepared (it may not have been, or not wholly), and removes what
+/// earlier writers have left unfinished.
 async fn open_committers(
     job: &Job,
     manifest: Option<&Manifest>,
+    is_restart: bool,
 ) -> Result<BTreeMap<NodeId, Box<dyn Committer>>> {
     let mut committers = BTreeMap::new();
     for (node, spec, writer_count) in job.blueprint.sinks() {
-        let mut committer = spec.sink.open_committer(context(job, 0, writer_count, spec.overwrite)).await?;
-        if let Some(manifest) = manifest
-            && let Some(committables) = manifest.committables.get(&job.blueprint.uids()[node])
-        {
-            committer.commit(manifest.number, committables).await?;
+        let uid = &job.blueprint.uids()[node];
+        let context = context(job, uid, 0, writer_count, spec.overwrite);
+        let own_id = Arc::clone(&context.sink_id);
+        let mut committer = spec.sink.open_committer(context).await?;
+        let prepared = manifest.and_then(|manifest| manifest.committables.get(uid));
+        let prepared = prepared.map_or(&[][..], Vec::as_slice);
+        if let Some(manifest) = manifest {
+            committer.commit(manifest.number, prepared).await?;
+            // The lock on the name says that the job which wrote the checkpoint does not run any more.
+            if job.store.is_some() && manifest.job_name == job.settings.name {
+                committer.discard_unfinished(&sink_id(manifest.job_id, uid), prepared).await?;
+            }
+        }
+        if is_restart {
+            committer.discard_unfinished(&own_id, prepared).await?;
         }
         committers.insert(node, committer);
     }
@@ -153,7 +169,8 @@ async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writ
     let mut writers = Writers::new();
     for (node, spec, writer_count) in job.blueprint.sinks() {
         for number in 0..writer_count {
-            let writer = spec.sink.open_writer(context(job, number, writer_count, spec.overwrite)).await?;
+            let context = context(job, &job.blueprint.uids()[node], number, writer_count, spec.overwrite);
+            let writer = spec.sink.open_writer(context).await?;
             let (sender, messages) = mpsc::channel(WRITER_QUEUE);
             tasks.spawn(run_writer(writer, messages));
             writers.entry(node).or_default().push(sender);
@@ -162,8 +179,14 @@ async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writ
     Ok(writers)
 }
 
-fn context(job: &Job, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
-    WriterContext { writer, writer_count, output: Arc::clone(&job.output), overwrite }
+fn context(job: &Job, uid: &str, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
+    let sink_id = sink_id(job.settings.id, uid).into();
+    WriterContext { sink_id, writer, writer_count, output: Arc::clone(&job.output), overwrite }
+}
+
+/// Returns what a sink is known by to its connector.
+fn sink_id(job: u128, uid: &str) -> String {
+    format!("{job:032x}/{uid}")
 }
 
 /// Opens the sources, each where the checkpoint says or where its options do.
@@ -192,5 +215,15 @@ fn open_sources(job: &Job, manifest: Option<&Manifest>, tasks: &mut JoinSet<Resu
         tasks.spawn(task.run());
         messages.insert(node, message);
     }
-    Ok(Sources { intake: Intake::new(positions, limits), items, messages })
+    let mut intake = Intake::new(positions, limits);
+    for (node, rows) in job.blueprint.values()? {
+        let start = manifest.and_then(|manifest| manifest.sources.get(&job.blueprint.uids()[node]));
+        let emitted = SourcePosition::from([(VALUES_SPLIT.to_owned(), rows.row_count().to_string())]);
+        match start {
+            Some(_) => intake.resume(node, emitted),
+            None if rows.row_count() > 0 => intake.add(node, Frame::Rows(rows), emitted, None),
+            None => {}
+        }
+    }
+    Ok(Sources { intake, items, messages })
 }
