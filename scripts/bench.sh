@@ -2,6 +2,8 @@
 # Measures against what a user would pick instead, both in the same run, because machines differ and are noisy.
 #   bench.sh startup     start to finished SELECT 1: wall time and resident memory, beside sqlite3
 #   bench.sh csv [MB]    COUNT(*) and SUM over a CSV of 8 columns (1024 MB), beside DuckDB: rows per CPU-second
+#   bench.sh stream [ROWS] [JOB...]
+#                        continuous jobs over JSON bids (3000000), beside DuckDB, Pathway and, where there are Java and Maven, Flink
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 cargo build --release --locked --quiet
 bench() { python3 scripts/bench.py --binary "$CARGO_TARGET_DIR/release/lakehead" --work "$CARGO_TARGET_DIR/bench" "$@"; }
@@ -15,8 +17,19 @@ case ${1:-} in
     [[ -x $venv/bin/python ]] || { python3 -m venv "$venv" && "$venv/bin/pip" install --quiet duckdb; }
     bench csv --megabytes "${2:-1024}" --duckdb "$venv/bin/python"
     ;;
+  stream)
+    venv="$CARGO_TARGET_DIR/bench/venv"
+    [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+    "$venv/bin/python" -c 'import duckdb' 2>/dev/null || "$venv/bin/pip" install --quiet duckdb
+    "$venv/bin/python" -c 'import pathway' 2>/dev/null || "$venv/bin/pip" install --quiet pathway || echo "note: no Pathway" >&2
+    flink=()
+    has java && has mvn && flink=(--flink scripts/flink.sh)
+    rows=${2:-3000000}
+    python3 scripts/bench_stream.py --binary "$CARGO_TARGET_DIR/release/lakehead" --work "$CARGO_TARGET_DIR/bench" \
+      --python "$venv/bin/python" "${flink[@]}" --rows "$rows" ${3:+--jobs "${@:3}"}
+    ;;
   *)
-    sed -n '2,4s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,6s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -247,7 +247,8 @@ def main() -> None:
                 try:
                     runs[engine.name].append(engine.run(folder, job))
                 except RuntimeError as error:
-                    faults[engine.name] = str(error).splitlines()[-1]
+                    lines = str(error).splitlines()
+                    faults[engine.name] = next((line for line in lines if "rror" in line or "xception" in line), lines[-1])
         for name, results in runs.items():
             if name in faults:
                 print(f"{job:14}{name:10}  {faults[name]}")

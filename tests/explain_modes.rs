@@ -48,8 +48,11 @@ fn operators_make_the_kinds_of_rows_that_flinks_make() {
     let printed = fs::read_to_string(folder.join("explain.out")).unwrap();
     let statements: Vec<String> = split(&script).into_iter().map(|piece| piece.text).collect();
     let answers: Vec<&str> = printed.split("\nFlink SQL> ").skip(1).collect();
-    let tables: String =
-        statements.iter().filter(|text| text.contains("'kafka'") || text.contains("'upsert-kafka'")).map(|text| stand_in(text)).collect();
+    let tables: String = statements
+        .iter()
+        .filter(|text| text.contains("'kafka'") || text.contains("'upsert-kafka'"))
+        .map(|text| stand_in(text))
+        .collect();
     let (mut compared, mut wrong) = (0, Vec::new());
     for (number, (statement, answer)) in statements.iter().zip(&answers).enumerate() {
         if !statement.starts_with("EXPLAIN CHANGELOG_MODE") {
@@ -64,7 +67,10 @@ fn operators_make_the_kinds_of_rows_that_flinks_make() {
         let (flinks, ours_read) = (operators(answer), operators(&ours.stdout));
         assert!(!flinks.is_empty(), "{statement}\n{answer}");
         if flinks != ours_read {
-            wrong.push(format!("{number}: {statement}\n--- Flink\n{flinks:?}\n--- ours\n{ours_read:?}\n{}", ours.stdout));
+            wrong.push(format!(
+                "{number}: {statement}\n--- Flink\n{flinks:?}\n--- ours\n{ours_read:?}\n{}",
+                ours.stdout
+            ));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));

@@ -65,6 +65,11 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns whether rows become visible only with a checkpoint; without checkpoints that is when the job ends.
+    fn commits_with_checkpoints(&self) -> bool {
+        false
+    }
+
     /// Opens a writer.
     ///
     /// # Errors

@@ -74,7 +74,12 @@ impl FormatContext<'_> {
             return self.options.get_optional(option);
         }
         self.options.declare_key(&key);
-        self.options.raw(&key).or(option.default_text()).map(|text| option.parse(text)).transpose()
+        let parse = |text| {
+            T::parse(text).map_err(|error| {
+                error.hint(format!("This is the value of option '{key}', which takes {}.", T::describe()))
+            })
+        };
+        self.options.raw(&key).or(option.default_text()).map(parse).transpose()
     }
 
     /// Returns the value of one of the format's options that has a default.

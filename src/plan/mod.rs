@@ -211,15 +211,6 @@ impl<'a> Planner<'a> {
         BoundTable::new(identifier, table, Arc::clone(&self.config))
     }
 
-    /// Plans the streaming job that several INSERTs are: one graph, in which sources are shared.
-    ///
-    /// # Errors
-    /// A query holds what is not built yet, or a sink does not take what its query makes.
-    pub(crate) fn job_graph(&self, inserts: &[PlannedInsert]) -> Result<JobGraph> {
-        let inserts: Vec<&BoundInsert> = inserts.iter().map(|planned| &planned.insert).collect();
-        stream::insert_graph(&inserts, &self.config)
-    }
-
     /// Explains INSERTs that run as one job.
     pub(crate) fn explain(
         &self,
@@ -234,7 +225,7 @@ impl<'a> Planner<'a> {
             .map(|(planned, name)| ExplainedPlan { plan: &planned.insert.plan, sink: Some(name) })
             .collect();
         if self.is_streaming {
-            explain::streaming_sections(&plans, &self.job_graph(inserts)?, details)
+            explain::streaming_sections(&plans, &insert_graph(inserts)?, details)
         } else {
             explain::batch_sections(&plans, details)
         }
@@ -257,12 +248,17 @@ impl PlannedQuery {
         self.is_streaming
     }
 
-    /// Makes the query ready to run.
-    pub(crate) async fn prepare(self) -> Result<Prepared> {
-        if !self.is_streaming {
-            return Ok(Prepared::Batch(BatchQuery::plan(self.query.plan).await?));
-        }
-        Ok(Prepared::Stream(stream::query_graph(&self.query.plan, QueryConsumer::User, &self.config)?))
+    /// Makes the query ready to be answered in batch.
+    pub(crate) async fn prepare_batch(self) -> Result<BatchQuery> {
+        BatchQuery::plan(self.query.plan).await
+    }
+
+    /// Plans the streaming job that shows the query's rows: the graph ends in a node that hands them out.
+    ///
+    /// # Errors
+    /// The query holds what is not built yet.
+    pub(crate) fn job_graph(&self) -> Result<JobGraph> {
+        stream::query_graph(&self.query.plan, QueryConsumer::User, &self.config)
     }
 
     /// Explains the query.
@@ -296,10 +292,11 @@ impl PlannedInsert {
     }
 }
 
-/// A plan that can be started.
-pub(crate) enum Prepared {
-    /// Answered once.
-    Batch(BatchQuery),
-    /// Runs as a stream of changes.
-    Stream(JobGraph),
+/// Plans the streaming job that several INSERTs are: one graph, in which sources are shared.
+///
+/// # Errors
+/// A query holds what is not built yet, or a sink does not take what its query makes.
+pub(crate) fn insert_graph(inserts: &[PlannedInsert]) -> Result<JobGraph> {
+    let inserts: Vec<&BoundInsert> = inserts.iter().map(|planned| &planned.insert).collect();
+    stream::insert_graph(&inserts)
 }

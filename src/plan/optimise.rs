@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{Expr, Filter, LogicalPlan, Projection};
 use datafusion::optimizer::common_subexpr_eliminate::CommonSubexprEliminate;
 use datafusion::optimizer::decorrelate_predicate_subquery::DecorrelatePredicateSubquery;
@@ -51,7 +52,7 @@ pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
         Arc::new(PropagateEmptyRelation::new()),
         Arc::new(EliminateOuterJoin::new()),
         Arc::new(PushDownLimit::new()),
-        Arc::new(PushDownFilter::new()),
+        Arc::new(PushDownStableFilter(PushDownFilter::new())),
         Arc::new(DropConstantGroups(EliminateGroupByConstant::new())),
         Arc::new(CommonSubexprEliminate::new()),
         Arc::new(OptimizeProjections::new()),
@@ -67,10 +68,10 @@ pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
 ///
 /// What the planner of streams gets, and may rely on:
 /// * Subqueries are gone: semi and anti joins (`null_aware` for NOT IN), or left joins to an aggregation. A query in place of a
-///   value is aggregated by SINGLE_VALUE unless it is an aggregation itself, and joined on `true` where it is not correlated. An
-///   aggregation without groups has no row before its input has one, so the left join then yields NULL, as Flink's does; the
-///   counts that IN and EXISTS become are compared so that NULL is as good as 0.
-/// * Keys of joins (`Join::on`) and groups may be expressions, not only columns.
+///   value is aggregated by SINGLE_VALUE unless it is an aggregation itself, and joined without a condition where it is not
+///   correlated. An aggregation without groups has no row before its input has one, so the left join then yields NULL, as
+///   Flink's does; the counts that IN and EXISTS become are compared so that NULL is as good as 0.
+/// * Keys of joins (`Join::on`) may be expressions, not only columns. Inputs whose rows are only counted have no columns.
 /// * A Top-N is `Filter` over `Window`, with nothing between them: conditions on the number and on other columns are in that one
 ///   filter, those on the partition alone went below the window. Partitions and orders of a window are columns of its input.
 ///   QUALIFY is the same.
@@ -90,7 +91,7 @@ pub(crate) fn optimise_streaming(plan: LogicalPlan) -> Result<LogicalPlan> {
         Arc::new(EliminateCrossJoin::new()),
         Arc::new(PropagateEmptyRelation::new()),
         Arc::new(EliminateOuterJoin::new()),
-        Arc::new(PushDownFilter::new()),
+        Arc::new(PushDownStableFilter(PushDownFilter::new())),
         Arc::new(DropConstantGroups(EliminateGroupByConstant::new())),
         Arc::new(CommonSubexprEliminate::new()),
         Arc::new(OptimizeProjections::new()),
@@ -100,20 +101,34 @@ pub(crate) fn optimise_streaming(plan: LogicalPlan) -> Result<LogicalPlan> {
     filters_onto_windows(plan)
 }
 
-/// Puts filters directly on windows: `OptimizeProjections` leaves projections between them that only leave out columns.
+/// Puts filters directly on windows: `OptimizeProjections` leaves projections between them that only leave out columns. Such a
+/// projection then stands below another one, which can do without it.
 fn filters_onto_windows(plan: LogicalPlan) -> Result<LogicalPlan> {
-    let moved = plan.transform_up(|node| {
-        if let LogicalPlan::Filter(filter) = &node
-            && let LogicalPlan::Projection(projection) = filter.input.as_ref()
-            && let LogicalPlan::Window(_) = projection.input.as_ref()
-            && projection.expr.iter().all(|expr| matches!(expr, Expr::Column(_)))
-        {
-            let filter = Filter::try_new(filter.predicate.clone(), Arc::clone(&projection.input))?;
-            let input = Arc::new(LogicalPlan::Filter(filter));
-            let projection = Projection::try_new(projection.expr.clone(), input)?;
-            return Ok(Transformed::yes(LogicalPlan::Projection(projection)));
+    let selects_columns =
+        |projection: &Projection| projection.expr.iter().all(|expr| matches!(expr, Expr::Column(_)));
+    let moved = plan.transform_up(|node| match &node {
+        LogicalPlan::Filter(filter) => {
+            if let LogicalPlan::Projection(projection) = filter.input.as_ref()
+                && let LogicalPlan::Window(_) = projection.input.as_ref()
+                && selects_columns(projection)
+            {
+                let filter = Filter::try_new(filter.predicate.clone(), Arc::clone(&projection.input))?;
+                let input = Arc::new(LogicalPlan::Filter(filter));
+                let projection = Projection::try_new(projection.expr.clone(), input)?;
+                return Ok(Transformed::yes(LogicalPlan::Projection(projection)));
+            }
+            Ok(Transformed::no(node))
         }
-        Ok(Transformed::no(node))
+        LogicalPlan::Projection(outer) => {
+            if let LogicalPlan::Projection(inner) = outer.input.as_ref()
+                && selects_columns(inner)
+            {
+                let projection = Projection::try_new(outer.expr.clone(), Arc::clone(&inner.input))?;
+                return Ok(Transformed::yes(LogicalPlan::Projection(projection)));
+            }
+            Ok(Transformed::no(node))
+        }
+        _ => Ok(Transformed::no(node)),
     })?;
     Ok(moved.data)
 }
@@ -149,6 +164,48 @@ impl OptimizerRule for DropConstantGroups {
             }
             _ => self.0.rewrite(plan, config),
         }
+    }
+}
+
+/// Pushes conditions down, but not those that differ from row to row for no reason of the row's: RAND() draws once per row that
+/// the user sees, not once per row of a group or a partition.
+#[derive(Debug)]
+struct PushDownStableFilter(PushDownFilter);
+
+impl OptimizerRule for PushDownStableFilter {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn apply_order(&self) -> Option<ApplyOrder> {
+        self.0.apply_order()
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        config: &dyn OptimizerConfig,
+    ) -> DataFusionResult<Transformed<LogicalPlan>> {
+        let LogicalPlan::Filter(filter) = &plan else { return self.0.rewrite(plan, config) };
+        if !filter.predicate.is_volatile() {
+            return self.0.rewrite(plan, config);
+        }
+        let parts = split_conjunction_owned(filter.predicate.clone());
+        let (volatile, stable): (Vec<_>, Vec<_>) = parts.into_iter().partition(Expr::is_volatile);
+        let (Some(volatile), Some(stable)) = (conjunction(volatile), conjunction(stable)) else {
+            return Ok(Transformed::no(plan));
+        };
+        let stable = LogicalPlan::Filter(Filter::try_new(stable, Arc::clone(&filter.input))?);
+        let pushed = self.0.rewrite(stable, config)?;
+        if !pushed.transformed {
+            return Ok(Transformed::no(plan));
+        }
+        let filter = Filter::try_new(volatile, Arc::new(pushed.data))?;
+        Ok(Transformed::yes(LogicalPlan::Filter(filter)))
     }
 }
 
@@ -290,6 +347,15 @@ mod tests {
         let (unnest, input) = pair(query, "Unnest");
         assert!(unnest.starts_with("Unnest: column=[a#"), "{unnest}");
         assert_eq!(input.matches(" AS ").count(), 2, "{input}");
+    }
+
+    #[test]
+    fn random_conditions_stay_above_groups_and_windows() {
+        let query = "SELECT k FROM t GROUP BY k HAVING COUNT(*) > 1 AND RAND() < 0.5 AND k = 'a'";
+        assert_eq!(shape(query), "Filter(Filter(Aggregate(Filter(rows))))");
+        assert!(pair(query, "Filter").0.contains("RAND"));
+        let query = "SELECT id FROM t QUALIFY ROW_NUMBER() OVER (ORDER BY n) <= 3 AND RAND() < 0.5";
+        assert!(pair(query, "Filter").0.contains("RAND"));
     }
 
     #[test]

@@ -95,6 +95,27 @@ impl SourceTable {
         })
     }
 
+    /// Makes the source of a table `t` of physical columns, for graphs that tests build by hand.
+    #[cfg(test)]
+    pub(crate) fn of_source(source: Arc<dyn DynamicTableSource>, schema: SchemaRef) -> SourceTable {
+        let definition = CatalogTable {
+            schema: crate::schema::TableSchema::of_columns(Vec::new()),
+            comment: None,
+            partition_keys: Vec::new(),
+            distribution: None,
+            options: Default::default(),
+        };
+        SourceTable {
+            name: "t".to_owned(),
+            source,
+            definition: Arc::new(definition),
+            physical_count: schema.fields().len(),
+            schema,
+            metadata: HashMap::new(),
+            metadata_keys: Vec::new(),
+        }
+    }
+
     /// Returns the columns as they are read: physical ones, then metadata.
     pub(crate) fn read_schema(&self) -> &SchemaRef {
         &self.schema

@@ -53,9 +53,18 @@ pub static STATEMENT_FAMILIES: &[StatementFamily] = &[
         examples: &["SELECT COUNT(*) FROM (VALUES (1)) AS t (a)"],
     },
     StatementFamily {
-        name: "Window functions (OVER), table functions, MATCH_RECOGNIZE",
-        support: Support::Refused("is not supported yet"),
-        examples: &["SELECT ROW_NUMBER() OVER (ORDER BY a) FROM (VALUES (1)) AS t (a)"],
+        name: "ROW_NUMBER, RANK, DENSE_RANK (OVER), QUALIFY, UNNEST in batch mode",
+        support: Support::Yes,
+        examples: &[
+            "SET 'execution.runtime-mode' = 'batch'",
+            "SELECT a FROM (VALUES (1)) AS t (a) QUALIFY ROW_NUMBER() OVER (ORDER BY a) = 1",
+            "SELECT * FROM (VALUES (1)) AS t (a) CROSS JOIN UNNEST(ARRAY[a]) AS u (x)",
+        ],
+    },
+    StatementFamily {
+        name: "Other window functions (OVER), table functions, MATCH_RECOGNIZE",
+        support: Support::Refused("not supported yet"),
+        examples: &["SELECT SUM(a) OVER (ORDER BY a) FROM (VALUES (1)) AS t (a)"],
     },
     StatementFamily {
         name: "INSERT INTO and OVERWRITE, statement sets",

@@ -199,7 +199,7 @@ org.apache.calcite.sql.validate.SqlValidatorException: Cannot apply 'UNNEST' to 
 !error
 SELECT * FROM v CROSS JOIN UNNEST(arr) AS u (x, y);
 [ERROR] Could not execute SQL statement. Reason:
-org.apache.calcite.sql.validate.SqlValidatorException: List of column aliases must have same degree as table; table has 1 columns ('u'), whereas alias list has 2 columns
+org.apache.calcite.sql.validate.SqlValidatorException: List of column aliases must have same degree as table; table has 1 columns ('EXPR$0'), whereas alias list has 2 columns
   --> <stdin>:28:43
    |
 28 | SELECT * FROM v CROSS JOIN UNNEST(arr) AS u (x, y);

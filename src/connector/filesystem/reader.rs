@@ -21,8 +21,12 @@ use crate::connector::{Frame, SourceEvent, SourcePosition, SourceReader};
 use crate::error::{Error, ErrorKind, Result};
 use crate::format::{Framing, RecordCutter};
 
-/// The size of a frame, as long as records are shorter.
-pub(super) const FRAME_BYTES: usize = 4 << 20;
+/// The size of a frame, as long as records are shorter: it and its columns fit in a core's cache.
+pub(super) const FRAME_BYTES: usize = 1 << 20;
+
+/// How many frames that were handed out are watched, to use their memory again: memory that is new to the process costs as much
+/// time as reading a file into it.
+const WATCHED_MAX: usize = 16;
 
 // Limit: a record longer than this is taken for a file in another format, or one quote too many.
 const RECORD_BYTES_MAX: usize = 256 << 20;
@@ -62,6 +66,8 @@ struct Step {
 struct Cursor {
     waiting: VecDeque<(Arc<str>, u64)>,
     open: Option<OpenFile>,
+    /// The frames handed out last, oldest first.
+    watched: VecDeque<Bytes>,
     framing: Framing,
     frame_bytes: usize,
 }
@@ -84,7 +90,8 @@ impl FileReader {
         frame_bytes: usize,
         start: Option<&SourcePosition>,
     ) -> Result<FileReader> {
-        let cursor = Cursor { waiting: VecDeque::new(), open: None, framing, frame_bytes };
+        let (waiting, watched) = (VecDeque::new(), VecDeque::new());
+        let cursor = Cursor { waiting, open: None, watched, framing, frame_bytes };
         let files = listing::list(&table)?;
         check_position(start, &files)?;
         let mut reader = FileReader {
@@ -249,8 +256,31 @@ impl Cursor {
         self.open.is_none() && self.waiting.is_empty()
     }
 
+    /// Returns memory for a frame: that of an earlier one which nobody looks at any more, or none yet.
+    fn memory(&mut self) -> Vec<u8> {
+        // Frames are let go in about the order in which they were handed out, so that only the oldest needs a look.
+        if !self.watched.front().is_some_and(Bytes::is_unique) {
+            return Vec::new();
+        }
+        let free = self.watched.pop_front().and_then(|frame| frame.try_into_mut().ok());
+        let mut memory = free.unwrap_or_default();
+        memory.clear();
+        Vec::from(memory)
+    }
+
+    /// Remembers a frame that is handed out.
+    fn watch(&mut self, data: &Bytes) {
+        if data.len() <= self.frame_bytes {
+            self.watched.push_back(data.clone());
+        }
+        if self.watched.len() > WATCHED_MAX {
+            self.watched.pop_front();
+        }
+    }
+
     /// Reads the next frame, or finds that there are no more files.
     fn read(&mut self) -> Result<Option<Step>> {
+        let memory = self.memory();
         let file = match &mut self.open {
             Some(file) => file,
             None => {
@@ -260,18 +290,19 @@ impl Cursor {
         };
         let (start, path) = (file.offset, Arc::clone(&file.path));
         let (data, start, is_end) = file
-            .read_frame(self.frame_bytes)
+            .read_frame(memory, self.frame_bytes)
             .map(|(data, skipped, is_end)| (data, start + skipped, is_end))?;
         let next = (!is_end).then_some(file.offset);
         if is_end {
             self.open = None;
         }
-        let frame = (!data.is_empty()).then(|| Frame::Bytes {
-            data: Bytes::from(data),
-            origin: Arc::clone(&path),
-            offset: start,
-        });
-        Ok(Some(Step { frame, path, next }))
+        if data.is_empty() {
+            return Ok(Some(Step { frame: None, path, next }));
+        }
+        let data = Bytes::from(data);
+        self.watch(&data);
+        let frame = Frame::Bytes { data, origin: Arc::clone(&path), offset: start };
+        Ok(Some(Step { frame: Some(frame), path, next }))
     }
 }
 
@@ -285,9 +316,10 @@ impl OpenFile {
         Ok(OpenFile { path, content, cutter, carry: Vec::new(), offset })
     }
 
-    /// Returns whole records, how many bytes before them are no data, and whether the file ends there.
-    fn read_frame(&mut self, frame_bytes: usize) -> Result<(Vec<u8>, u64, bool)> {
-        let mut buffer = std::mem::take(&mut self.carry);
+    /// Fills memory with whole records, and returns it, how many bytes before them are no data, and whether the file ends there.
+    fn read_frame(&mut self, memory: Vec<u8>, frame_bytes: usize) -> Result<(Vec<u8>, u64, bool)> {
+        let mut buffer = memory;
+        buffer.append(&mut self.carry);
         let mut skipped = 0;
         let mut boundary = None;
         let mut is_end = false;
@@ -314,7 +346,8 @@ impl OpenFile {
         }
         let boundary = boundary.unwrap_or(buffer.len());
         if boundary < buffer.len() {
-            self.carry = buffer.split_off(boundary);
+            self.carry.extend_from_slice(&buffer[boundary..]);
+            buffer.truncate(boundary);
         }
         self.offset += skipped + boundary as u64;
         Ok((buffer, skipped, is_end))

@@ -60,6 +60,10 @@ impl DynamicTableSink for FilesystemSink {
         true
     }
 
+    fn commits_with_checkpoints(&self) -> bool {
+        true
+    }
+
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
         let root = self.table.root.clone();
         if root.is_file() {
@@ -553,6 +557,7 @@ mod tests {
         table.partition_keys = vec!["k".to_owned()];
         let sink = Filesystem.create_sink(&table.context()).unwrap();
         assert_eq!(sink.changelog_mode(ChangelogMode::ALL), ChangelogMode::ALL);
+        assert!(sink.commits_with_checkpoints());
         let rows = batch(&table, &[(1, Some("a")), (2, Some("b")), (3, Some("a"))]).rows().clone();
         let kinds = [RowKind::UpdateBefore, RowKind::Insert, RowKind::UpdateAfter];
         block_on(async {

@@ -181,5 +181,8 @@ mod tests {
             "Unsupported value 'RFC' for timestamp-format.standard. Supported values are [SQL, ISO-8601]."
         );
         assert!(wrong(&[("debezium-json.map-null-key.mode", "x")]).contains("map-null-key.mode"));
+        let entries = [("debezium-json.ignore-parse-errors", "maybe")];
+        let error = testing::decoding(&DebeziumJson, &columns, &entries).unwrap_err();
+        assert!(error.hint_text().unwrap().contains("'debezium-json.ignore-parse-errors'"), "{error:?}");
     }
 }

@@ -33,7 +33,7 @@ pub(crate) trait RunningSum: Copy + Default + Debug + Send + Sync + 'static {
     fn sum(&self) -> Option<<Self::Result as ArrowPrimitiveType>::Native>;
     /// Returns the sum by the count; a decimal goes from the first scale to the second.
     fn average(&self, count: i64, scales: (u8, u8)) -> Option<<Self::Result as ArrowPrimitiveType>::Native>;
-    /// Returns the variance in the arithmetic of the type: of integers the quotients are cut.
+    /// Returns the variance.
     fn variance(squares: &Self, sum: &Self, count: i64, divisor: i64) -> f64;
     /// Returns sums as the columns of `STATE`.
     fn to_columns(sums: &[Self]) -> Vec<ArrayRef>;
@@ -74,8 +74,10 @@ impl RunningSum for IntegerSum {
         Some(self.0.wrapping_div(count))
     }
     fn variance(squares: &IntegerSum, sum: &IntegerSum, count: i64, divisor: i64) -> f64 {
-        let square_of_sum = sum.0.wrapping_mul(sum.0);
-        squares.0.wrapping_sub(square_of_sum.wrapping_div(count)).wrapping_div(divisor) as f64
+        // The exact quotient, as far as the sums have not gone round; the type of the result cuts it.
+        let square_of_sum = i128::from(sum.0) * i128::from(sum.0);
+        let distance = (i128::from(squares.0) * i128::from(count)).wrapping_sub(square_of_sum);
+        distance as f64 / (i128::from(count) * i128::from(divisor)) as f64
     }
     fn to_columns(sums: &[IntegerSum]) -> Vec<ArrayRef> {
         vec![column::<Int64Type>(sums.iter().map(|sum| sum.0))]

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::compute::take_record_batch;
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use async_trait::async_trait;

@@ -247,6 +247,8 @@ fn wanted_distribution(
     };
     match spec {
         OperatorSpec::GroupAggregate(aggregate) => hash(aggregate.keys.clone()),
+        // One NULL on the right decides about every row on the left.
+        OperatorSpec::Join(join) if join.is_null_aware => Distribution::Singleton,
         OperatorSpec::Join(join) => {
             hash(join.keys.iter().map(|key| if input == 0 { key.left } else { key.right }).collect())
         }

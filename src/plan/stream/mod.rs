@@ -71,10 +71,10 @@ pub(super) fn query_graph(
 ///
 /// # Errors
 /// A plan holds what is not built yet, or a sink does not take what its query makes.
-pub(super) fn insert_graph(inserts: &[&BoundInsert], config: &SessionConfig) -> Result<JobGraph> {
-    let inference = inference(config)?;
+pub(super) fn insert_graph(inserts: &[&BoundInsert]) -> Result<JobGraph> {
     let mut roots = Vec::with_capacity(inserts.len());
     for insert in inserts {
+        let config = &insert.table.config;
         let spec = SinkSpec {
             name: insert.table.identifier.to_string(),
             sink: insert.sink.clone(),
@@ -82,7 +82,7 @@ pub(super) fn insert_graph(inserts: &[&BoundInsert], config: &SessionConfig) -> 
             overwrite: insert.overwrite,
         };
         let node = under_query_names(tree(&insert.plan)?, &insert.query_names)?;
-        roots.push(inference.sink(&node, spec, config).map_err(|error| error.at(insert.place))?);
+        roots.push(inference(config)?.sink(&node, spec, config).map_err(|error| error.at(insert.place))?);
     }
     Assembly::graph(roots)
 }

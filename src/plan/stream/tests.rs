@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::connector::{OutputPort, OutputStream};
 use crate::error::Result;
-use crate::plan::Prepared;
 use crate::plan::graph::{JobGraph, OperatorSpec};
+use crate::plan::insert_graph;
 use crate::session::{Session, SessionSettings};
 use crate::sql::{Statement, parse_statement};
 
@@ -57,15 +57,12 @@ impl Planned {
         let mut inserts = Vec::new();
         for text in text.split(';') {
             match parse_statement(text.trim())? {
-                Statement::Query(query) => match planner.query(&query).await?.prepare().await? {
-                    Prepared::Stream(graph) => return Ok(graph),
-                    Prepared::Batch(_) => panic!("{text} is planned for batch"),
-                },
+                Statement::Query(query) => return planner.query(&query).await?.job_graph(),
                 Statement::Insert(insert) => inserts.push(planner.insert(&insert).await?),
                 other => panic!("{other:?}"),
             }
         }
-        planner.job_graph(&inserts)
+        insert_graph(&inserts)
     }
 
     /// Plans and writes.
@@ -579,7 +576,8 @@ async fn every_place_has_a_name_of_its_own() {
 #[tokio::test]
 async fn a_job_goes_from_inputs_to_readers() {
     let planned = Planned::with(&[]).await;
-    let graph = planned.graph("SELECT * FROM a JOIN o ON a.cust = o.cust JOIN c ON o.cust = c.cust").await.unwrap();
+    let graph =
+        planned.graph("SELECT * FROM a JOIN o ON a.cust = o.cust JOIN c ON o.cust = c.cust").await.unwrap();
     for (id, node) in graph.nodes.iter().enumerate() {
         assert!(node.inputs.iter().all(|edge| edge.node < id), "{graph}");
     }
@@ -613,5 +611,8 @@ async fn upserts_need_a_key() {
     let mut planned = Planned::with(&[]).await;
     planned.create("CREATE TABLE k (a INT) WITH ('connector' = 'values', 'changelog-mode' = 'I,UA,D')").await;
     let text = planned.text("SELECT * FROM k").await;
-    assert_eq!(text, "Table 'k' produces a changelog stream that contains UPDATE_AFTER but no UPDATE_BEFORE. This requires defining a primary key constraint on the table.");
+    assert_eq!(
+        text,
+        "Table 'k' produces a changelog stream that contains UPDATE_AFTER but no UPDATE_BEFORE. This requires defining a primary key constraint on the table."
+    );
 }

@@ -4,7 +4,11 @@
 
 use std::collections::BTreeMap;
 
+use arrow::array::RecordBatch;
+use arrow::datatypes::FieldRef;
+
 use crate::connector::{CheckpointId, Committable, SourcePosition};
+use crate::error::{Error, Result};
 use crate::runtime::state::{StateChanges, StateTable};
 
 /// A cut through a job: state, positions of sources and what sinks have prepared.
@@ -35,4 +39,48 @@ pub(crate) struct OperatorChanges {
     pub(crate) tables: Vec<StateTable>,
     /// What `Operator::take_changes` of each worker returned: per worker one entry per table.
     pub(crate) workers: Vec<Vec<StateChanges>>,
+}
+
+impl OperatorChanges {
+    /// Returns whether there are any changes.
+    pub(super) fn has_rows(&self) -> bool {
+        let mut changes = self.workers.iter().flatten();
+        changes.any(|changes| changes.upserts.num_rows() + changes.deletes.num_rows() > 0)
+    }
+
+    /// Checks that changes have the columns of their tables.
+    ///
+    /// # Errors
+    /// They have not, so that nobody could read them back.
+    pub(super) fn check(&self) -> Result<()> {
+        let wrong = |what: String| Error::internal(format!("{} '{}' has {what}", self.kind, self.uid));
+        for tables in &self.workers {
+            if tables.len() != self.tables.len() {
+                let (found, expected) = (tables.len(), self.tables.len());
+                return Err(wrong(format!("changes of {found} tables, but {expected} tables")));
+            }
+            for (changes, table) in tables.iter().zip(&self.tables) {
+                if !fits(changes, table) {
+                    return Err(wrong(format!("changes that do not fit its table '{}'", table.name)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn fits(changes: &StateChanges, table: &StateTable) -> bool {
+    let columns = table.schema.fields();
+    let Some(key) = columns.get(..table.key_count) else { return false };
+    rows_fit(&changes.upserts, &changes.upsert_groups, columns)
+        && (changes.deletes.num_rows() == 0 || rows_fit(&changes.deletes, &changes.delete_groups, key))
+}
+
+fn rows_fit(rows: &RecordBatch, groups: &[u8], columns: &[FieldRef]) -> bool {
+    rows.num_rows() == groups.len()
+        && rows.num_columns() == columns.len()
+        && rows.columns().iter().zip(columns).all(|(column, field)| {
+            column.data_type() == field.data_type()
+                && (field.is_nullable() || column.logical_null_count() == 0)
+        })
 }

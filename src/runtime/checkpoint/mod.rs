@@ -17,12 +17,22 @@
 //! end `discard` unless the last checkpoint is to stay. All of it blocks.
 
 mod checkpoint_data;
+mod compaction;
+mod disk;
+mod evolution;
 mod job_folder;
 mod manifest;
+mod merge;
 mod restore;
+mod segment;
+mod segment_writer;
+mod state_schema;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub(crate) use checkpoint_data::{CheckpointData, OperatorChanges};
+pub(crate) use disk::DURABLE_STEP;
 pub(crate) use job_folder::{JobFolder, LatestCheckpoint, default_folder, latest};
 pub(crate) use manifest::{Manifest, OperatorState, SegmentEntry, TableState};
 pub(crate) use restore::{Claims, OperatorClaim, Restore};

@@ -1,6 +1,6 @@
 //! A job's graph made ready to be started, again and again: who has which part of it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::mpsc;
@@ -80,9 +80,18 @@ impl Blueprint {
         self.layout.workers
     }
 
-    /// Returns whether there are constant rows.
-    pub(super) fn has_values(&self) -> bool {
-        self.graph.nodes.iter().any(|node| matches!(node.spec, OperatorSpec::Values { .. }))
+    /// Evaluates the constant rows of all nodes that have any.
+    ///
+    /// # Errors
+    /// A value is out of an expression's domain.
+    pub(super) fn values(&self) -> Result<Vec<(NodeId, ChangelogBatch)>> {
+        let mut values = Vec::new();
+        for (at, node) in self.graph.nodes.iter().enumerate() {
+            if let OperatorSpec::Values { rows } = &node.spec {
+                values.push((at, constant_rows(rows, node)?));
+            }
+        }
+        Ok(values)
     }
 
     /// Returns the sources.
@@ -120,8 +129,14 @@ impl Blueprint {
         });
         Claims {
             operators: operators.collect(),
-            sources: self.sources().map(|(node, _)| self.uids[node].clone()).collect::<BTreeSet<_>>(),
-            sinks: self.sinks().map(|(node, ..)| self.uids[node].clone()).collect::<BTreeSet<_>>(),
+            sources: self
+                .graph
+                .nodes
+                .iter()
+                .filter(|node| is_source(&node.spec))
+                .map(|node| node.uid.clone())
+                .collect(),
+            sinks: self.sinks().map(|(node, ..)| self.uids[node].clone()).collect(),
         }
     }
 
@@ -159,7 +174,7 @@ impl Blueprint {
                 OperatorSpec::Source { table, columns } => {
                     Stage::Source(SourceDecoder::new(table, columns, node.arrow_schema())?)
                 }
-                OperatorSpec::Values { rows } => Stage::Values(constant_rows(rows, node)?),
+                OperatorSpec::Values { .. } => Stage::Values,
                 OperatorSpec::Sink(_) => {
                     let writer = writers.get(&at).and_then(|writers| writers.get(worker));
                     let writer = writer.ok_or_else(|| Error::internal("a sink has no writer"))?;
@@ -176,15 +191,14 @@ impl Blueprint {
     }
 }
 
+/// Returns whether rows come into the graph here.
+fn is_source(spec: &OperatorSpec) -> bool {
+    matches!(spec, OperatorSpec::Source { .. } | OperatorSpec::Values { .. })
+}
+
 /// Returns whether a node is one that `operator::build` builds.
 fn is_operator(spec: &OperatorSpec) -> bool {
-    !matches!(
-        spec,
-        OperatorSpec::Source { .. }
-            | OperatorSpec::Values { .. }
-            | OperatorSpec::Sink(_)
-            | OperatorSpec::Collect
-    )
+    !is_source(spec) && !matches!(spec, OperatorSpec::Sink(_) | OperatorSpec::Collect)
 }
 
 /// Returns the nodes that a node reads.

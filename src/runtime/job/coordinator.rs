@@ -74,8 +74,6 @@ pub(super) struct Cut {
     pub(super) operators: Vec<OperatorChanges>,
     /// How far each source has come.
     pub(super) positions: BTreeMap<NodeId, SourcePosition>,
-    /// What the job remembers besides.
-    pub(super) extra: BTreeMap<String, String>,
     /// What each writer prepares, by the sink's node.
     pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Vec<Committable>>)>,
 }
@@ -128,7 +126,7 @@ impl Coordinator {
 
     /// Completes a checkpoint. The outer error ends the job, the inner one only the checkpoint.
     async fn complete(&mut self, cut: Cut) -> Result<Result<Option<CheckpointSummary>>> {
-        let Cut { number, time_ms, purpose, operators, positions, extra, prepared } = cut;
+        let Cut { number, time_ms, purpose, operators, positions, prepared } = cut;
         for (sink, prepared) in prepared {
             // A writer that has failed says so itself.
             let committables = prepared.await.map_err(|_| aborted())?;
@@ -144,7 +142,7 @@ impl Coordinator {
                 operators,
                 sources: self.by_uid(&positions),
                 committables: self.by_uid(&self.uncommitted),
-                extra,
+                extra: BTreeMap::new(),
             };
             match store.with(move |store| store.write_checkpoint(data)).await {
                 Ok(summary) => written = Some(summary),

@@ -31,10 +31,11 @@ pub(super) struct Driver {
 impl Driver {
     /// Runs the job until it has ended for good.
     pub(super) async fn run(mut self) {
+        let mut is_restart = false;
         let mut restarts = Restarts::new(self.job.settings.restart.clone());
         let mut start = self.job.settings.restore.as_ref().map(|restore| restore.path.clone());
         let ended = loop {
-            let error = match self.attempt(start.clone()).await {
+            let error = match self.attempt(start.clone(), is_restart).await {
                 Ok(end) => break Ok(end),
                 Err(error) => error,
             };
@@ -43,6 +44,7 @@ impl Driver {
                 Ok((delay, from)) => {
                     warn!(job = %self.job.settings.name, %error, "the job starts again");
                     start = from.or(start);
+                    is_restart = true;
                     self.tell_ready(Ok(()));
                     self.progress.set(JobStatus::Restarting);
                     self.job.update_metrics(|metrics| metrics.restart_count += 1);
@@ -56,10 +58,10 @@ impl Driver {
     }
 
     /// Runs the job once, from a checkpoint if one is given.
-    async fn attempt(&mut self, start: Option<PathBuf>) -> Result<AttemptEnd> {
+    async fn attempt(&mut self, start: Option<PathBuf>, is_restart: bool) -> Result<AttemptEnd> {
         self.progress.set(JobStatus::Initializing);
         let mut attempt = tokio::select! {
-            opened = Attempt::open(&self.job, start.as_deref()) => opened?,
+            opened = Attempt::open(&self.job, start.as_deref(), is_restart) => opened?,
             _ = self.stops.next() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
         };
         if let Some(ready) = self.ready.take() {

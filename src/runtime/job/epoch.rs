@@ -22,8 +22,6 @@ pub(super) struct Epoch {
     pub(super) time_ms: i64,
     /// The event time up to which all rows have come. No source tells it yet.
     pub(super) watermark: i64,
-    /// Whether constant rows are emitted: once in the life of a job.
-    pub(super) emits_values: bool,
     /// The checkpoint for which sinks prepare afterwards.
     pub(super) checkpoint: Option<CheckpointId>,
     /// Whether the state is taken for it.
@@ -49,7 +47,6 @@ impl Epoch {
             next_frame: AtomicUsize::new(0),
             time_ms,
             watermark: NO_WATERMARK,
-            emits_values: false,
             checkpoint: None,
             takes_state: false,
             is_last: false,

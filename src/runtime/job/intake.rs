@@ -43,8 +43,8 @@ struct WaitingFrame {
     source: NodeId,
     frame: Frame,
     position: SourcePosition,
-    /// Given back when the frame goes into an epoch.
-    room: OwnedSemaphorePermit,
+    /// Given back when the frame goes into an epoch; None for rows that no source has read.
+    room: Option<OwnedSemaphorePermit>,
 }
 
 impl Intake {
@@ -75,10 +75,26 @@ impl Intake {
             self.open.remove(&source);
             return;
         };
+        self.add(source, frame, position, Some(room));
+    }
+
+    /// Adds a frame with the position behind it.
+    pub(super) fn add(
+        &mut self,
+        source: NodeId,
+        frame: Frame,
+        position: SourcePosition,
+        room: Option<OwnedSemaphorePermit>,
+    ) {
         self.bytes += frame_bytes(&frame);
         self.rows += known_rows(&frame);
         self.since.get_or_insert_with(Instant::now);
         self.waiting.push_back(WaitingFrame { source, frame, position, room });
+    }
+
+    /// Notes that rows which no source reads came before a restart.
+    pub(super) fn resume(&mut self, node: NodeId, position: SourcePosition) {
+        self.positions.insert(node, position);
     }
 
     /// Leaves a source alone from now on; returns whether it had not ended. The rest of a frame that an epoch has begun still comes.

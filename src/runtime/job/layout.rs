@@ -3,8 +3,7 @@
 //! An edge that moves rows between workers ends a phase: what lies behind it can only say its last word once all workers have
 //! said theirs. With one worker nothing moves, and an epoch has a single phase.
 
-use crate::changelog::ChangelogMode;
-use crate::plan::{Distribution, GraphNode, JobGraph, NodeId, OperatorSpec};
+use crate::plan::{Distribution, JobGraph, NodeId, OperatorSpec};
 
 /// How a graph runs.
 #[derive(Debug)]
@@ -55,9 +54,7 @@ pub(super) enum Way {
 enum Placement {
     /// The first has all.
     First,
-    /// By a key: changes of one row stay together and in order.
-    ByKey,
-    /// Whichever decoded them.
+    /// The owner of a key, or whichever decoded them.
     Scattered,
 }
 
@@ -71,21 +68,22 @@ impl Layout {
             let mut placement = None;
             for (input, edge) in node.inputs.iter().enumerate() {
                 let from = placements[edge.node];
-                let way = way(&edge.distribution, node, graph.nodes[edge.node].mode, from, workers);
+                let way = way(&edge.distribution, from, workers);
                 let is_exchange = way != Way::Stay;
                 phase = phase.max(nodes[edge.node].phase + usize::from(is_exchange));
                 let arrives = match way {
                     Way::Stay => from,
                     Way::First => Placement::First,
-                    Way::Owner(_) => Placement::ByKey,
+                    Way::Owner(_) => Placement::Scattered,
                 };
-                // Inputs that lie differently make a node whose rows lie anywhere.
-                let is_same = placement.is_none_or(|before| before == arrives);
-                placement = Some(if is_same { arrives } else { Placement::Scattered });
+                let is_first = arrives == Placement::First && placement != Some(Placement::Scattered);
+                placement = Some(if is_first { Placement::First } else { Placement::Scattered });
                 nodes[edge.node].readers.push(Route { node: at, input, way });
             }
             let placement = placement.unwrap_or(match &node.spec {
-                OperatorSpec::Source { .. } if workers > 1 => Placement::Scattered,
+                OperatorSpec::Source { .. } | OperatorSpec::Values { .. } if workers > 1 => {
+                    Placement::Scattered
+                }
                 _ => Placement::First,
             });
             placements.push(placement);
@@ -106,13 +104,7 @@ impl Layout {
 }
 
 /// Returns how rows come to a reader.
-fn way(
-    distribution: &Distribution,
-    reader: &GraphNode,
-    mode: ChangelogMode,
-    from: Placement,
-    workers: usize,
-) -> Way {
+fn way(distribution: &Distribution, from: Placement, workers: usize) -> Way {
     if workers == 1 {
         return Way::Stay;
     }
@@ -122,21 +114,6 @@ fn way(
         Distribution::Hash(columns) if columns.is_empty() && from == Placement::First => Way::Stay,
         Distribution::Hash(columns) if columns.is_empty() => Way::First,
         Distribution::Hash(columns) => Way::Owner(columns.clone()),
-        Distribution::Forward if from == Placement::Scattered => scattered_way(reader, mode),
         Distribution::Forward => Way::Stay,
-    }
-}
-
-/// Returns how rows that lie anywhere come to a reader that does not care for keys. Changes of one row must not overtake each
-/// other on their way into a sink, and a sink that shows its rows shows them in their order.
-fn scattered_way(reader: &GraphNode, mode: ChangelogMode) -> Way {
-    match &reader.spec {
-        OperatorSpec::Collect => Way::First,
-        OperatorSpec::Sink(sink) if sink.sink.has_single_writer() => Way::First,
-        OperatorSpec::Sink(sink) if mode != ChangelogMode::INSERT_ONLY => match sink.keys.as_slice() {
-            [] => Way::First,
-            keys => Way::Owner(keys.to_vec()),
-        },
-        _ => Way::Stay,
     }
 }

@@ -24,6 +24,10 @@ mod source_task;
 mod stage;
 mod stops;
 mod team;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod worker;
 mod writer_task;
 

@@ -18,8 +18,8 @@ use crate::runtime::operator::{Calc, Operator};
 pub(super) enum Stage {
     /// Decodes frames.
     Source(SourceDecoder),
-    /// Constant rows.
-    Values(ChangelogBatch),
+    /// Takes constant rows as frames.
+    Values,
     /// An operator.
     Operator(Box<dyn Operator>),
     /// Hands rows out of the graph.

@@ -13,6 +13,7 @@ use super::outbox::Outbox;
 use super::source_task::frame_bytes;
 use super::stage::Stage;
 use crate::changelog::ChangelogBatch;
+use crate::connector::Frame;
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::Restore;
@@ -141,10 +142,8 @@ impl Worker {
         let end = self.next_end(epoch, epoch.is_last);
         for phase in 0..layout.phase_count {
             if phase == 0 {
-                self.emit_values(layout, epoch)?;
                 while let Some((number, frame)) = epoch.claim() {
-                    // Number 0 is that of constant rows.
-                    self.order = ChunkOrder { frame: number + 1, chunk: 0, part: 0, ..self.order };
+                    self.order = ChunkOrder { frame: number, chunk: 0, part: 0, ..self.order };
                     for batch in self.decode(frame)? {
                         self.push(layout, frame.source, batch)?;
                         self.order.chunk += 1;
@@ -164,15 +163,6 @@ impl Worker {
     /// Runs each row as an epoch.
     fn run_records(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
         let mut has_ended = false;
-        if epoch.emits_values {
-            for node in 0..self.stages.len() {
-                if let Stage::Values(batch) = &self.stages[node] {
-                    let batch = batch.clone();
-                    self.push_records(layout, epoch, node, &batch)?;
-                    has_ended = true;
-                }
-            }
-        }
         while let Some((_, frame)) = epoch.claim() {
             if self.unneeded_sources(layout).contains(&frame.source) {
                 continue;
@@ -212,30 +202,13 @@ impl Worker {
         EpochEnd { number: self.epoch_number, time_ms: epoch.time_ms, watermark, is_last }
     }
 
-    /// Emits constant rows, on the first worker.
-    fn emit_values(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
-        if !epoch.emits_values || self.number != 0 {
-            return Ok(());
-        }
-        for node in 0..self.stages.len() {
-            if let Stage::Values(batch) = &self.stages[node] {
-                let batch = batch.clone();
-                if batch.row_count() == 0 {
-                    continue;
-                }
-                self.order = ChunkOrder { frame: 0, chunk: node as u32, part: 0, ..self.order };
-                self.push(layout, node, batch)?;
-            }
-        }
-        Ok(())
-    }
-
     fn decode(&mut self, frame: &SourceFrame) -> Result<Vec<ChangelogBatch>> {
-        let Stage::Source(source) = &mut self.stages[frame.source] else {
-            return Err(Error::internal("a frame came to a node that is no source"));
-        };
         let began = Instant::now();
-        let batches = source.decode(&frame.frame)?;
+        let batches = match (&mut self.stages[frame.source], &frame.frame) {
+            (Stage::Source(source), frame) => source.decode(frame)?,
+            (Stage::Values, Frame::Rows(rows)) => vec![rows.clone()],
+            _ => return Err(Error::internal("a frame came to a node that is no source")),
+        };
         let counters = &mut self.counters[frame.source];
         counters.busy += began.elapsed();
         counters.bytes_in += frame_bytes(&frame.frame) as u64;
@@ -285,7 +258,7 @@ impl Worker {
             Stage::Operator(_) => {
                 self.operate(layout, node, |operator, output| operator.process(input, batch, output))
             }
-            Stage::Source(_) | Stage::Values(_) | Stage::Absent => {
+            Stage::Source(_) | Stage::Values | Stage::Absent => {
                 Err(Error::internal("rows came to a node that takes none"))
             }
         }
@@ -378,7 +351,7 @@ impl Worker {
                     }
                 }
                 Stage::Sink(outbox) => counters.back_pressured = outbox.take_blocked(),
-                Stage::Source(_) | Stage::Values(_) | Stage::Absent => {}
+                Stage::Source(_) | Stage::Values | Stage::Absent => {}
             }
         }
         let counters =

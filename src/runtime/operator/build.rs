@@ -1,6 +1,13 @@
 //! The one match over all operators that a graph may name.
 
-use super::{Calc, Limit, Operator, Union};
+use arrow::datatypes::SchemaRef;
+
+use super::{
+    Calc, ChangelogNormalize, Deduplicate, DropUpdateBefore, ExpandOperator, GroupAggregateOperator,
+    JoinOperator, Limit, MultiJoinOperator, Operator, SetOperation, SinkUpsertMaterialize, TopN, Union,
+    Unnest,
+};
+use crate::changelog::ChangelogMode;
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, OperatorSpec};
 
@@ -9,12 +16,42 @@ use crate::plan::{GraphNode, OperatorSpec};
 /// # Errors
 /// An expression cannot be compiled, or the operator does not exist yet.
 pub(crate) fn build(node: &GraphNode, inputs: &[&GraphNode]) -> Result<Box<dyn Operator>> {
+    let output = node.arrow_schema();
+    let schema = |input: usize| SchemaRef::clone(inputs[input].arrow_schema());
     Ok(match &node.spec {
         OperatorSpec::Calc { condition, projection } => {
             Box::new(Calc::new(&inputs[0].schema, condition.as_ref(), projection.as_deref(), &node.schema)?)
         }
-        OperatorSpec::Union => Box::new(Union::new(node.arrow_schema())),
-        OperatorSpec::Limit { skip, fetch } => Box::new(Limit::new(*skip, *fetch)),
+        OperatorSpec::Union => Box::new(Union::new(output)),
+        OperatorSpec::Expand { sets, groups, ids } => {
+            Box::new(ExpandOperator::new(sets, groups, ids, output)?)
+        }
+        OperatorSpec::GroupAggregate(spec) => {
+            Box::new(GroupAggregateOperator::new(spec, &[schema(0)], output)?)
+        }
+        OperatorSpec::Join(spec) => Box::new(JoinOperator::new(spec, inputs, output)?),
+        OperatorSpec::MultiJoin { keys, is_optional } => {
+            Box::new(MultiJoinOperator::new(keys, is_optional, inputs, output)?)
+        }
+        OperatorSpec::TopN(spec) => Box::new(TopN::new(spec, &schema(0), output)?),
+        OperatorSpec::Deduplicate { keys, keeps_last } => {
+            Box::new(Deduplicate::new(keys, *keeps_last, &schema(0))?)
+        }
+        OperatorSpec::Limit { skip, fetch } => {
+            let is_insert_only = inputs[0].mode.is_subset_of(ChangelogMode::INSERT_ONLY);
+            Box::new(Limit::new(*skip, *fetch, is_insert_only, &schema(0))?)
+        }
+        OperatorSpec::ChangelogNormalize(spec) => Box::new(ChangelogNormalize::new(spec, &inputs[0].schema)?),
+        OperatorSpec::DropUpdateBefore => Box::new(DropUpdateBefore),
+        OperatorSpec::SetOperation { is_intersect, is_all } => {
+            Box::new(SetOperation::new(*is_intersect, *is_all, output)?)
+        }
+        OperatorSpec::Unnest { column, is_outer, with_ordinality } => {
+            Box::new(Unnest::new(*column, *is_outer, *with_ordinality, &schema(0), output))
+        }
+        OperatorSpec::SinkUpsertMaterialize { keys } => {
+            Box::new(SinkUpsertMaterialize::new(keys, &schema(0))?)
+        }
         spec => {
             return Err(Error::unsupported(format!(
                 "the operator {} in streaming mode is not supported yet",

@@ -6,21 +6,36 @@
 
 mod build;
 mod calc;
+mod changelog_normalize;
+mod deduplicate;
+mod drop_update_before;
 mod expand;
 mod group_aggregate;
 mod join;
 mod limit;
+mod set_operation;
+mod sink_upsert_materialize;
+mod stored_changes;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
+mod top_n;
 mod union;
+mod unnest;
 
 pub(crate) use build::{build, operator_name};
 pub(crate) use calc::Calc;
+use changelog_normalize::ChangelogNormalize;
+use deduplicate::Deduplicate;
+use drop_update_before::DropUpdateBefore;
 use expand::ExpandOperator;
 use group_aggregate::GroupAggregateOperator;
-use join::JoinOperator;
+use join::{JoinOperator, MultiJoinOperator};
 use limit::Limit;
+use set_operation::SetOperation;
+use sink_upsert_materialize::SinkUpsertMaterialize;
+use top_n::TopN;
 use union::Union;
+use unnest::Unnest;
 
 use arrow::array::RecordBatch;
 

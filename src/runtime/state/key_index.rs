@@ -13,6 +13,7 @@ use arrow::datatypes::{ArrowNativeType, DataType as ArrowType, Decimal128Type, F
 use arrow::downcast_primitive_array;
 use arrow::row::{RowConverter, Rows, SortField};
 
+use super::arena::Arena;
 use super::hash::not_a_key;
 use crate::error::{Error, Result};
 
@@ -57,14 +58,6 @@ enum ByteKeys {
     Plain(ArrowType),
     /// A row of several columns.
     Rows(RowConverter),
-}
-
-/// Byte strings by slot; space of removed ones is taken back when it is more than what is in use.
-#[derive(Debug, Default)]
-struct Arena {
-    bytes: Vec<u8>,
-    spans: Vec<(usize, u32)>,
-    dead: usize,
 }
 
 /// The keys of a batch, in the form in which they are compared.
@@ -219,9 +212,7 @@ impl KeyIndex {
             Keys::Unit => 0,
             Keys::Narrow { values, .. } => values.capacity() * size_of::<u64>(),
             Keys::Wide { values, .. } => values.capacity() * size_of::<i128>(),
-            Keys::Bytes { arena, .. } => {
-                arena.bytes.capacity() + arena.spans.capacity() * size_of::<(usize, u32)>()
-            }
+            Keys::Bytes { arena, .. } => arena.allocated(),
         };
         keys + (self.entries.capacity() + self.hashes.capacity()) * size_of::<u64>()
             + self.free.capacity() * size_of::<u32>()
@@ -321,7 +312,7 @@ impl KeyIndex {
 }
 
 /// Returns a column of floats with one NaN; other columns as they are.
-fn one_nan(column: &ArrayRef) -> ArrayRef {
+pub(crate) fn one_nan(column: &ArrayRef) -> ArrayRef {
     match column.data_type() {
         ArrowType::Float32 => {
             let values = column.as_primitive::<Float32Type>();
@@ -548,37 +539,6 @@ fn bytes_of(column: &dyn Array, row: usize) -> &[u8] {
     match column.data_type() {
         ArrowType::Utf8 => column.as_string::<i32>().value(row).as_bytes(),
         _ => column.as_binary::<i32>().value(row),
-    }
-}
-
-impl Arena {
-    #[inline]
-    fn get(&self, at: usize) -> &[u8] {
-        let (start, len) = self.spans[at];
-        &self.bytes[start..start + len as usize]
-    }
-
-    fn set(&mut self, at: usize, value: &[u8]) {
-        if self.spans.len() <= at {
-            self.spans.resize(at + 1, (0, 0));
-        }
-        self.spans[at] = (self.bytes.len(), value.len() as u32);
-        self.bytes.extend_from_slice(value);
-    }
-
-    fn clear(&mut self, at: usize) {
-        self.dead += self.spans[at].1 as usize;
-        self.spans[at] = (0, 0);
-        if self.dead > self.bytes.len() / 2 && self.dead > 1 << 12 {
-            let mut kept = Vec::with_capacity(self.bytes.len() - self.dead);
-            for (start, len) in &mut self.spans {
-                let value = &self.bytes[*start..*start + *len as usize];
-                *start = kept.len();
-                kept.extend_from_slice(value);
-            }
-            self.bytes = kept;
-            self.dead = 0;
-        }
     }
 }
 

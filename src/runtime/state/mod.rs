@@ -4,12 +4,24 @@
 //! can be restored by another number of workers: what a checkpoint keeps of a table is its rows by key group, and the keys that
 //! have gone. How an operator lays the rows out in memory is its own business.
 
+mod arena;
 mod hash;
 mod key_index;
+mod keyed_rows;
+mod row_store;
+mod row_table;
+mod sequenced_rows;
 mod slot_tracker;
 
+pub(crate) use arena::Arena;
 pub(crate) use hash::{GROUP_COUNT, hash_rows, key_group, owner};
-pub(crate) use key_index::{ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values};
+pub(crate) use key_index::{
+    ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values, one_nan,
+};
+pub(crate) use keyed_rows::{KeyedRows, RowChange};
+pub(crate) use row_store::{RowCodec, RowStore};
+pub(crate) use row_table::RowTable;
+pub(crate) use sequenced_rows::SequencedRows;
 pub(crate) use slot_tracker::SlotTracker;
 
 use arrow::array::RecordBatch;

@@ -10,7 +10,7 @@ use crate::changelog::ChangelogBatch;
 use crate::connector::OutputStream;
 use crate::error::{Error, Result};
 use crate::options::{DML_SYNC, PIPELINE_NAME};
-use crate::plan::{PlannedInsert, Planner};
+use crate::plan::{PlannedInsert, Planner, insert_graph};
 use crate::runtime::{JobHandle, SinkInput, run_sink};
 use crate::session::{JobId, JobStatus, Session, StatementResult};
 use crate::sql::Insert;
@@ -32,7 +32,7 @@ impl Session {
         let name = self.config.get_optional(&PIPELINE_NAME)?;
         let name = name.unwrap_or_else(|| format!("insert-into_{}", targets.join(",")));
         if inserts.iter().all(PlannedInsert::is_streaming) {
-            return self.submit_stream(name, inserts).await;
+            return self.submit_stream(name, &inserts).await;
         }
         let (id, stop) = self.jobs.register(name);
         let mut inputs = Vec::with_capacity(inserts.len());
@@ -55,9 +55,9 @@ impl Session {
     }
 
     /// Starts a streaming job.
-    async fn submit_stream(&mut self, name: String, inserts: Vec<PlannedInsert>) -> Result<StatementResult> {
+    async fn submit_stream(&mut self, name: String, inserts: &[PlannedInsert]) -> Result<StatementResult> {
         let id = JobId::random();
-        let graph = Planner::new(&self.catalogs, &self.config)?.job_graph(&inserts)?;
+        let graph = insert_graph(inserts)?;
         let settings = self.insert_settings(id, name)?;
         let handle = JobHandle::start(graph, settings, Arc::clone(&self.output)).await?;
         self.jobs.add(id, handle.clone());

@@ -6,7 +6,7 @@ use futures::StreamExt;
 
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
-use crate::plan::{Planner, Prepared};
+use crate::plan::Planner;
 use crate::runtime::JobHandle;
 use crate::session::{JobId, QueryResult, ResultColumn, Session, StatementResult};
 use crate::sql::Query;
@@ -20,12 +20,12 @@ impl Session {
             .map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type: data_type.clone() })
             .collect();
         let is_streaming = planned.is_streaming();
-        let stream = match planned.prepare().await? {
-            Prepared::Batch(query) => query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed(),
-            Prepared::Stream(graph) => {
-                let settings = self.query_settings(JobId::random())?;
-                JobHandle::start_collect(graph, settings, Arc::clone(&self.output)).await?.1
-            }
+        let stream = if is_streaming {
+            let (graph, settings) = (planned.job_graph()?, self.query_settings(JobId::random())?);
+            JobHandle::start_collect(graph, settings, Arc::clone(&self.output)).await?.1
+        } else {
+            let rows = planned.prepare_batch().await?.execute()?;
+            rows.map(|rows| rows.map(ChangelogBatch::inserts)).boxed()
         };
         Ok(StatementResult::Query(QueryResult { columns: Arc::new(columns), is_streaming, stream }))
     }

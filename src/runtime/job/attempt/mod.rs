@@ -30,9 +30,6 @@ use crate::runtime::checkpoint::{CheckpointSummary, OperatorChanges};
 /// How long the cause of a failure may take to tell of itself.
 const CAUSE_WAIT: Duration = Duration::from_secs(1);
 
-/// What a checkpoint keeps to say that constant rows were emitted.
-const VALUES_EMITTED: &str = "values-emitted";
-
 /// What stays the same over all runs of a job.
 #[derive(Debug)]
 pub(super) struct Job {
@@ -92,8 +89,6 @@ pub(super) struct Attempt<'a> {
     stop: Option<StopMode>,
     /// Whether the last epoch has been formed.
     is_ending: bool,
-    emits_values: bool,
-    has_emitted_values: bool,
     /// Until when the first epoch waits for sources that have said nothing yet.
     first_by: Option<Instant>,
     next_timer: Option<i64>,
@@ -208,7 +203,7 @@ impl Attempt<'_> {
             return;
         }
         let now = Instant::now();
-        let has_work = !self.intake.is_empty() || self.emits_values;
+        let has_work = !self.intake.is_empty();
         let is_over = self.input_is_over() && !has_work && self.in_flight.is_none();
         let is_due =
             self.cut_at().is_some_and(|at| at <= now) || self.timer_at(now).is_some_and(|at| at <= now);
@@ -221,8 +216,6 @@ impl Attempt<'_> {
         }
         let time_ms = Utc::now().timestamp_millis();
         let mut epoch = Epoch::new(self.intake.next_frames(), time_ms);
-        epoch.emits_values = std::mem::take(&mut self.emits_values);
-        self.has_emitted_values |= epoch.emits_values;
         let cut = self.cut_after(now, &mut epoch);
         self.next_timer = None;
         self.team.order(&Order::Run(Arc::new(epoch)));
@@ -283,7 +276,7 @@ impl Attempt<'_> {
             let now = Instant::now();
             add(self.cut_at());
             add(self.timer_at(now));
-            if !self.intake.is_empty() || self.emits_values {
+            if !self.intake.is_empty() {
                 add(Some(self.ready_at(now)));
             }
         }
@@ -340,17 +333,13 @@ impl Attempt<'_> {
                 }
             }
         }
-        let mut extra = BTreeMap::new();
-        if self.has_emitted_values {
-            extra.insert(VALUES_EMITTED.to_owned(), "true".to_owned());
-        }
         let began = Instant::now();
         let timeout = self.job.settings.checkpoints.as_ref().map(|checkpoints| checkpoints.timeout);
         let deadline = began + timeout.unwrap_or(Duration::from_secs(24 * 60 * 60));
         let is_savepoint = matches!(purpose, CheckpointPurpose::Savepoint(_));
         let operators = operators.into_values().collect();
         let positions = self.intake.positions().clone();
-        let cut = Cut { number, time_ms, purpose, operators, positions, extra, prepared };
+        let cut = Cut { number, time_ms, purpose, operators, positions, prepared };
         self.cuts.try_send(cut).map_err(|_| Error::internal("two checkpoints at the same time"))?;
         self.in_flight = Some(InFlight { began, deadline, is_savepoint });
         Ok(())

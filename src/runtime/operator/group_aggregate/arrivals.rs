@@ -10,7 +10,7 @@ use arrow::datatypes::{DataType as ArrowType, Int64Type};
 
 use super::chains::Chains;
 use super::rows::Rows;
-use super::value_counts::Saved;
+use super::tables::Saved;
 use super::value_store::{SlotValue, ValueStore};
 use crate::error::{Error, FlinkClass, Result};
 use crate::runtime::state::{ABSENT, KeyIndex, SlotTracker, hash_rows};

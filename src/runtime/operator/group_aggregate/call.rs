@@ -6,43 +6,24 @@ use arrow::array::{ArrayRef, Int64Array};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 
 use super::accumulator::Accumulator;
-use super::arrivals::Arrivals;
 use super::count::Count;
 use super::extreme::extreme;
 use super::kept_value::{Kept, KeptValue};
 use super::moment::moment;
 use super::rows::{Rows, Selection};
-use super::value_counts::ValueCounts;
+use super::tables::{Tables, argument};
 use crate::error::{Error, Result};
 use crate::plan::{AggregateCall, AggregateFunction, GroupAggregateSpec};
 
-/// What several calls may read: tables over a column, filtered and counted.
-#[derive(Debug)]
-pub(super) struct Shared<T> {
-    /// The column.
-    pub(super) argument: usize,
-    /// The FILTER.
-    pub(super) filter: Option<usize>,
-    /// For `Arrivals` the counts whose first and last values are those that count; for `ValueCounts` nothing.
-    pub(super) distinct: Option<usize>,
-    keeps_nulls: bool,
-    /// The table.
-    pub(super) table: T,
-}
-
-/// The tables of an operator.
-#[derive(Debug, Default)]
-pub(super) struct Tables {
-    pub(super) counts: Vec<Shared<ValueCounts>>,
-    pub(super) arrivals: Vec<Shared<Arrivals>>,
-}
-
 /// A call.
 pub(super) struct Call {
-    pub(super) argument: Option<usize>,
+    /// The column of the argument, if there is one.
+    argument: Option<usize>,
+    /// The column of the FILTER.
     pub(super) filter: Option<usize>,
     /// The counts that say which values are new, for DISTINCT.
-    pub(super) distinct: Option<usize>,
+    distinct: Option<usize>,
+    /// Where the result comes from.
     pub(super) aggregate: Aggregate,
     result_type: ArrowType,
 }
@@ -53,72 +34,20 @@ pub(super) enum Aggregate {
     RowCount,
     /// Columns of the call's own.
     Own(Box<dyn Accumulator>),
-    Extreme {
-        counts: usize,
-        is_max: bool,
-    },
-    Collect {
-        counts: usize,
-        is_distinct: bool,
-    },
+    /// The smallest or the largest of counted values.
+    Extreme { counts: usize, is_max: bool },
+    /// All counted values.
+    Collect { counts: usize, is_distinct: bool },
+    /// The oldest value.
     First(usize),
+    /// The newest value.
     Last(usize),
+    /// The only value.
     Single(usize),
-    ListAgg {
-        arrivals: usize,
-        separator: String,
-    },
+    /// All values as one text.
+    ListAgg { arrivals: usize, separator: String },
+    /// All values as an array.
     ArrayAgg(usize),
-}
-
-impl Tables {
-    /// Returns the counts of a column, made if they are not there yet.
-    fn counts(&mut self, call: &AggregateCall, input: &SchemaRef, keeps_nulls: bool) -> Result<usize> {
-        let argument = argument(call)?;
-        let is_same = |shared: &Shared<ValueCounts>| {
-            (shared.argument, shared.filter, shared.keeps_nulls) == (argument, call.filter, keeps_nulls)
-        };
-        if let Some(found) = self.counts.iter().position(is_same) {
-            return Ok(found);
-        }
-        let table = ValueCounts::new(input.field(argument).data_type(), keeps_nulls)?;
-        self.counts.push(Shared { argument, filter: call.filter, distinct: None, keeps_nulls, table });
-        Ok(self.counts.len() - 1)
-    }
-
-    /// Returns the arrivals of a column, made if they are not there yet.
-    fn arrivals(
-        &mut self,
-        call: &AggregateCall,
-        input: &SchemaRef,
-        distinct: Option<usize>,
-        keeps_nulls: bool,
-        retracts: bool,
-    ) -> Result<usize> {
-        let argument = argument(call)?;
-        let is_same = |shared: &Shared<Arrivals>| {
-            (shared.argument, shared.filter, shared.distinct, shared.keeps_nulls)
-                == (argument, call.filter, distinct, keeps_nulls)
-        };
-        if let Some(found) = self.arrivals.iter().position(is_same) {
-            return Ok(found);
-        }
-        let table = Arrivals::new(input.field(argument).data_type(), keeps_nulls, retracts)?;
-        self.arrivals.push(Shared { argument, filter: call.filter, distinct, keeps_nulls, table });
-        Ok(self.arrivals.len() - 1)
-    }
-}
-
-fn argument(call: &AggregateCall) -> Result<usize> {
-    match call.arguments.as_slice() {
-        [argument] => Ok(*argument),
-        _ => Err(Error::unsupported(format!(
-            "{:?} over {} arguments is not supported yet in streaming mode",
-            call.function,
-            call.arguments.len()
-        ))
-        .hint("Use one argument.")),
-    }
 }
 
 impl Call {
@@ -160,26 +89,14 @@ impl Call {
                 counts: tables.counts(call, input, false)?,
                 is_distinct: call.is_distinct,
             },
-            Function::Min | Function::Max => {
-                let is_max = call.function == Function::Max;
-                if retracts {
-                    let counts = tables.counts(call, input, false)?;
-                    tables.counts[counts].table.track_extreme(is_max);
-                    Aggregate::Extreme { counts, is_max }
-                } else {
-                    let data_type = column(argument(call)?);
-                    match extreme(is_max, data_type) {
-                        Some(extreme) => Aggregate::Own(extreme),
-                        None => kept(if is_max { Kept::Max } else { Kept::Min }, data_type)?,
-                    }
-                }
-            }
+            Function::Min => extreme_of(call, false, retracts, input, tables)?,
+            Function::Max => extreme_of(call, true, retracts, input, tables)?,
             function => {
-                let argument = argument(call)?;
                 let argument_type = call.argument_type.as_ref();
                 let argument_type =
                     argument_type.ok_or_else(|| Error::internal("an aggregate of numbers has a type"))?;
-                Aggregate::Own(moment(function, column(argument), argument_type, &call.result_type)?)
+                let column = column(argument(call)?);
+                Aggregate::Own(moment(function, column, argument_type, &call.result_type)?)
             }
         };
         Ok(Call {
@@ -207,17 +124,14 @@ impl Call {
         }
     }
 
-    /// Returns the results of groups.
+    /// Returns the results of groups, whose row counts are given.
     ///
     /// # Errors
     /// The column cannot be built, or a group has two values where there may be one.
     pub(super) fn results(&self, slots: &[u32], row_counts: &[i64], tables: &Tables) -> Result<ArrayRef> {
         let arrivals = |number: &usize| &tables.arrivals[*number].table;
         match &self.aggregate {
-            Aggregate::RowCount => {
-                let counts = slots.iter().map(|slot| row_counts[*slot as usize]);
-                Ok(Arc::new(Int64Array::from_iter_values(counts)))
-            }
+            Aggregate::RowCount => Ok(Arc::new(Int64Array::from(row_counts.to_vec()))),
             Aggregate::Own(accumulator) => accumulator.results(slots),
             Aggregate::Extreme { counts, is_max } => tables.counts[*counts].table.extremes(*is_max, slots),
             Aggregate::Collect { counts, is_distinct } => {
@@ -229,6 +143,26 @@ impl Call {
             Aggregate::ListAgg { arrivals: number, separator } => arrivals(number).joined(separator, slots),
             Aggregate::ArrayAgg(number) => arrivals(number).arrays(&self.result_type, slots),
         }
+    }
+}
+
+/// Chooses how MIN or MAX is kept.
+fn extreme_of(
+    call: &AggregateCall,
+    is_max: bool,
+    retracts: bool,
+    input: &SchemaRef,
+    tables: &mut Tables,
+) -> Result<Aggregate> {
+    if retracts {
+        let counts = tables.counts(call, input, false)?;
+        tables.counts[counts].table.track_extreme(is_max);
+        return Ok(Aggregate::Extreme { counts, is_max });
+    }
+    let data_type = input.field(argument(call)?).data_type();
+    match extreme(is_max, data_type) {
+        Some(extreme) => Ok(Aggregate::Own(extreme)),
+        None => kept(if is_max { Kept::Max } else { Kept::Min }, data_type),
     }
 }
 

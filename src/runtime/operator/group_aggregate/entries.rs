@@ -16,8 +16,10 @@ const FREE: i64 = -1;
 /// Counted values.
 #[derive(Debug)]
 pub(super) struct Entries {
+    /// The values.
     pub(super) values: ValueStore,
     index: KeyIndex,
+    /// How often each is there; `FREE` for a number without entry.
     counts: Vec<i64>,
     /// Which heaps hold an entry.
     pins: Vec<u8>,
@@ -31,6 +33,10 @@ pub(super) struct Entries {
 }
 
 impl Entries {
+    /// Makes a table without entries.
+    ///
+    /// # Errors
+    /// There is no index for them.
     pub(super) fn new(values: ValueStore) -> Result<Entries> {
         Ok(Entries {
             values,
@@ -108,6 +114,7 @@ impl Entries {
         self.tracker.load(entry);
     }
 
+    /// Notes that an entry is there.
     fn revive(&mut self, entry: u32, slot: u32) {
         self.live_counts[slot as usize] += 1;
         if !self.chains.contains(entry) {
@@ -145,6 +152,7 @@ impl Entries {
         self.values.sweep();
     }
 
+    /// Gives up the number of an entry.
     fn free(&mut self, entry: u32) {
         self.values.release(self.value(entry));
         self.counts[entry as usize] = FREE;
@@ -168,18 +176,22 @@ impl Entries {
         self.values.sweep();
     }
 
+    /// Returns the group of an entry.
     pub(super) fn slot(&self, entry: u32) -> u32 {
         self.value(entry).slot()
     }
 
+    /// Returns the value of an entry.
     pub(super) fn value(&self, entry: u32) -> SlotValue {
         SlotValue::from_key(self.index.wide_key(entry))
     }
 
+    /// Returns how often an entry is there.
     pub(super) fn count(&self, entry: u32) -> i64 {
         self.counts[entry as usize]
     }
 
+    /// Returns whether an entry is there at all.
     pub(super) fn is_live(&self, entry: u32) -> bool {
         self.counts[entry as usize] > 0
     }
@@ -189,6 +201,7 @@ impl Entries {
         self.chains.iter(slot).filter(|entry| self.is_live(*entry))
     }
 
+    /// Returns how many live entries a slot has.
     pub(super) fn live_count(&self, slot: u32) -> u32 {
         self.live_counts[slot as usize]
     }
@@ -198,6 +211,7 @@ impl Entries {
         self.values.compare(self.value(left), self.value(right))
     }
 
+    /// Returns whether a heap holds an entry.
     pub(super) fn is_pinned(&self, entry: u32, pin: u8) -> bool {
         self.pins[entry as usize] & pin != 0
     }

@@ -22,12 +22,16 @@ pub(super) struct EpochChanges {
 
 /// Groups as they are now.
 pub(super) struct Now {
+    /// The keys.
     pub(super) keys: Vec<ArrayRef>,
+    /// How many rows each has.
     pub(super) row_counts: Vec<i64>,
+    /// For each call its results.
     pub(super) results: Vec<ArrayRef>,
 }
 
 impl EpochChanges {
+    /// Makes room for calls.
     pub(super) fn new(call_count: usize) -> EpochChanges {
         EpochChanges { row_counts: Vec::new(), results: vec![Vec::new(); call_count] }
     }
@@ -36,6 +40,11 @@ impl EpochChanges {
     #[inline]
     pub(super) fn note_row_count(&mut self, row_count: i64) {
         self.row_counts.push(row_count);
+    }
+
+    /// Returns the row counts that were noted last.
+    pub(super) fn last_row_counts(&self, count: usize) -> &[i64] {
+        &self.row_counts[self.row_counts.len() - count..]
     }
 
     /// Notes the results of a call for groups that are touched for the first time.

@@ -1,5 +1,5 @@
 //! MIN and MAX of fixed-width values that are never taken back: one value a group. Floating-point numbers have Arrow's total order,
-//! in which NaN is the largest.
+//! in which NaN is the largest, whatever its sign.
 
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use arrow::datatypes::{ArrowNativeType, DataType as ArrowType};
 use super::accumulator::Accumulator;
 use super::rows::Rows;
 use crate::error::{Error, Result};
+use crate::runtime::state::one_nan;
 
 /// The extremes of groups.
 struct Extreme<T: ArrowPrimitiveType, const IS_MAX: bool> {
@@ -50,7 +51,8 @@ impl<T: ArrowPrimitiveType, const IS_MAX: bool> Accumulator for Extreme<T, IS_MA
     }
 
     fn update(&mut self, values: Option<&ArrayRef>, rows: &Rows<'_>) -> Result<()> {
-        let column = self.column(values)?;
+        let one_nan = values.filter(|_| self.data_type.is_floating()).map(one_nan);
+        let column = self.column(one_nan.as_ref().or(values))?;
         let nulls = column.nulls().filter(|nulls| nulls.null_count() > 0);
         let (best, is_set) = (&mut self.values, &mut self.is_set);
         rows.for_each_value(column.values(), nulls, |slot, value, _| {

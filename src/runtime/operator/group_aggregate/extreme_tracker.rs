@@ -28,6 +28,7 @@ pub(super) struct ExtremeTracker {
 }
 
 impl ExtremeTracker {
+    /// Tracks the largest values, or the smallest.
     pub(super) fn new(is_max: bool) -> ExtremeTracker {
         let pin = if is_max { 2 } else { 1 };
         ExtremeTracker { is_max, pin, best: Vec::new(), heaps: HashMap::new(), lost: Vec::new() }
@@ -82,6 +83,7 @@ impl ExtremeTracker {
             + self.heaps.allocation_size()
     }
 
+    /// Returns whether the first entry comes before the second.
     fn is_better(&self, entries: &Entries, left: u32, right: u32) -> bool {
         let order = entries.compare(left, right);
         order == if self.is_max { Ordering::Greater } else { Ordering::Less }
@@ -145,11 +147,13 @@ impl ExtremeTracker {
         self.heaps.insert(slot, heap);
     }
 
+    /// Takes the top of a heap away.
     fn pop(&self, heap: &mut Vec<u32>, entries: &Entries) {
         heap.swap_remove(0);
         self.sift_down(heap, 0, entries);
     }
 
+    /// Moves an entry down to its place in a heap.
     fn sift_down(&self, heap: &mut [u32], mut at: usize, entries: &Entries) {
         loop {
             let mut best = at;

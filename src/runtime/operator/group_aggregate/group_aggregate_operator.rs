@@ -6,16 +6,16 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions};
-use arrow::buffer::BooleanBuffer;
+use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{DataType as ArrowType, Int64Type, SchemaRef};
 
 use super::super::{EpochEnd, Operator, Output};
-use super::call::{Aggregate, Call, Tables};
+use super::call::{Aggregate, Call};
 use super::epoch_changes::{EpochChanges, Now, difference};
+use super::masks::Masks;
 use super::rows::{Rows, Selection};
 use super::state_layout;
-use super::value_counts::Saved;
+use super::tables::{Saved, Tables};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::GroupAggregateSpec;
@@ -52,52 +52,6 @@ struct Counted {
     returns: Vec<(usize, u32)>,
     /// Rows that take back what is in no group.
     strays: Vec<usize>,
-}
-
-/// Which rows of a batch count for which FILTER.
-struct Masks {
-    row_count: usize,
-    /// For each FILTER, and first for none.
-    masks: Vec<(Option<usize>, Option<BooleanBuffer>)>,
-}
-
-impl Masks {
-    fn new(row_count: usize, strays: &[usize]) -> Masks {
-        let base = (!strays.is_empty()).then(|| {
-            let mut is_known = vec![true; row_count];
-            strays.iter().for_each(|row| is_known[*row] = false);
-            BooleanBuffer::from(is_known)
-        });
-        Masks { row_count, masks: vec![(None, base)] }
-    }
-
-    /// Makes the mask of a FILTER.
-    fn add(&mut self, filter: Option<usize>, columns: &[ArrayRef]) -> Result<()> {
-        let Some(column) = filter else { return Ok(()) };
-        if self.masks.iter().any(|(known, _)| *known == filter) {
-            return Ok(());
-        }
-        let column = columns[column]
-            .as_boolean_opt()
-            .ok_or_else(|| Error::internal("a FILTER is a column of BOOLEAN"))?;
-        let mut mask = column.values().clone();
-        for also in column.nulls().map(|nulls| nulls.inner()).into_iter().chain(&self.masks[0].1) {
-            mask = &mask & also;
-        }
-        self.masks.push((filter, Some(mask)));
-        Ok(())
-    }
-
-    fn select(&self, filter: Option<usize>, range: Range<usize>) -> Selection<'_> {
-        match self.masks.iter().find(|(known, _)| *known == filter) {
-            Some((_, Some(mask))) => Selection::Masked(range, mask),
-            _ => Selection::All(range),
-        }
-    }
-
-    fn select_all(&self, filter: Option<usize>) -> Selection<'_> {
-        self.select(filter, 0..self.row_count)
-    }
 }
 
 impl GroupAggregateOperator {
@@ -234,17 +188,12 @@ impl GroupAggregateOperator {
         self.tables.arrivals.iter_mut().for_each(|shared| shared.table.sweep());
     }
 
-    fn results(&self, call: &Call, slots: &[u32]) -> Result<ArrayRef> {
-        call.results(slots, &self.row_counts, &self.tables)
-    }
-
     /// Returns groups as they are now.
     fn now(&self, slots: &[u32]) -> Result<Now> {
-        Ok(Now {
-            keys: self.groups.columns(slots)?,
-            row_counts: slots.iter().map(|slot| self.row_counts[*slot as usize]).collect(),
-            results: self.calls.iter().map(|call| self.results(call, slots)).collect::<Result<_>>()?,
-        })
+        let row_counts: Vec<i64> = slots.iter().map(|slot| self.row_counts[*slot as usize]).collect();
+        let results = self.calls.iter().map(|call| call.results(slots, &row_counts, &self.tables));
+        let results = results.collect::<Result<_>>()?;
+        Ok(Now { keys: self.groups.columns(slots)?, row_counts, results })
     }
 
     /// Frees the groups among these that have no row.
@@ -333,7 +282,8 @@ impl Operator for GroupAggregateOperator {
         let counted = self.count_rows(kinds);
         if !counted.fresh.is_empty() {
             for (number, call) in self.calls.iter().enumerate() {
-                let results = call.results(&counted.fresh, &self.row_counts, &self.tables)?;
+                let row_counts = self.changes.last_row_counts(counted.fresh.len());
+                let results = call.results(&counted.fresh, row_counts, &self.tables)?;
                 self.changes.note_results(number, results);
             }
         }

@@ -16,9 +16,11 @@ mod extreme;
 mod extreme_tracker;
 mod group_aggregate_operator;
 mod kept_value;
+mod masks;
 mod moment;
 mod rows;
 mod state_layout;
+mod tables;
 #[cfg(test)]
 mod tests;
 mod value_counts;

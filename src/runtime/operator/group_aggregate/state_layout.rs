@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 
-use super::call::{Aggregate, Call, Tables};
+use super::call::{Aggregate, Call};
+use super::tables::Tables;
 use crate::error::{Error, Result};
 use crate::runtime::state::{StateTable, stable_names};
 

@@ -11,6 +11,7 @@ use arrow::datatypes::{DataType as ArrowType, Int64Type};
 use super::entries::Entries;
 use super::extreme_tracker::ExtremeTracker;
 use super::rows::Rows;
+use super::tables::Saved;
 use super::value_store::{SlotValue, ValueStore};
 use crate::error::{Error, Result};
 use crate::runtime::state::ABSENT;
@@ -233,10 +234,4 @@ impl ValueCounts {
             + self.extremes.iter().map(|(_, extreme)| extreme.bytes()).sum::<usize>()
             + batch * size_of::<u32>()
     }
-}
-
-/// Rows of a state table without the group keys, which come from the slots.
-pub(super) struct Saved {
-    pub(super) slots: Vec<u32>,
-    pub(super) columns: Vec<ArrayRef>,
 }

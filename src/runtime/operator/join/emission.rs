@@ -1,15 +1,18 @@
-//! Output rows as they are decided on: which row of the batch, which row of the other side, which kind.
+//! Output rows as they are decided on: which row of the batch, which rows of the other sides, which kind.
 
 use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::Buffer;
 use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
 use hashbrown::HashMap;
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::super::Output;
+use super::incoming::Incoming;
+use super::pairs::Pairs;
 use super::side_state::SideState;
-use super::{ABSENT, BATCH_ROWS};
+use super::{ABSENT, BATCH_ROWS, INSERT};
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
 
@@ -17,19 +20,18 @@ use crate::error::Result;
 const VOID: u8 = u8::MAX;
 
 /// Rows that are about to be emitted, in order.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Emission {
-    /// The row of the batch, or `ABSENT` for NULLs.
-    probe: Vec<u32>,
-    /// The number of the other side's row, or `ABSENT` for NULLs.
-    build: Vec<u32>,
+    /// For each input, where the output row's columns come from: the row of the batch for the input that sent it, the number of
+    /// a row for the others; `ABSENT` for NULLs.
+    rows: Vec<Vec<u32>>,
     kinds: Vec<u8>,
-    /// Where the last entry without partner is, by the other side's row.
-    alone: HashMap<u32, usize>,
+    /// The last entries without partner, by what they stand for.
+    alone: HashMap<u32, Range<usize>>,
     void_count: usize,
 }
 
-/// Which two entries of one row without partner make each other void.
+/// Which two entries without partner make each other void.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Cancel {
     /// One that comes and goes: between the two, the row has no other output.
@@ -39,71 +41,101 @@ pub(super) enum Cancel {
 }
 
 impl Emission {
+    /// Makes an empty one for rows of so many inputs.
+    pub(super) fn new(inputs: usize) -> Emission {
+        Emission { rows: vec![Vec::new(); inputs], kinds: Vec::new(), alone: HashMap::new(), void_count: 0 }
+    }
+
     /// Returns how many entries there are.
     pub(super) fn len(&self) -> usize {
         self.kinds.len()
     }
 
-    /// Adds a row of the batch with a row of the other side.
+    /// Adds a row of the batch, which is of the side `input`, with a row of the other side.
     #[inline]
-    pub(super) fn push(&mut self, kind: u8, probe: u32, build: u32) {
-        self.probe.push(probe);
-        self.build.push(build);
+    pub(super) fn push(&mut self, kind: u8, input: usize, probe: u32, build: u32) {
+        self.rows[input].push(probe);
+        self.rows[1 - input].push(build);
         self.kinds.push(kind);
     }
 
     /// Adds pairs, each with the kind of the batch's row.
-    pub(super) fn push_pairs(&mut self, kinds: Option<&[u8]>, probe: &[u32], build: &[u32]) {
-        self.probe.extend_from_slice(probe);
-        self.build.extend_from_slice(build);
+    pub(super) fn push_pairs(&mut self, kinds: Option<&[u8]>, input: usize, pairs: &Pairs) {
+        self.rows[input].extend_from_slice(&pairs.probe);
+        self.rows[1 - input].extend_from_slice(&pairs.build);
         match kinds {
-            None => self.kinds.resize(self.build.len(), 0),
-            Some(kinds) => self.kinds.extend(probe.iter().map(|row| kinds[*row as usize])),
+            None => self.kinds.resize(self.rows[input].len(), INSERT),
+            Some(kinds) => self.kinds.extend(pairs.probe.iter().map(|row| kinds[*row as usize])),
         }
     }
 
     /// Adds a row of the other side alone, unless it makes an earlier entry void.
-    pub(super) fn push_alone(&mut self, kind: u8, build: u32, cancel: Cancel) {
-        if let Some(at) = self.alone.remove(&build)
-            && (self.kinds[at] ^ kind) & 1 == 1
-            && (cancel == Cancel::Both || kind & 1 == 1)
-        {
-            self.kinds[at] = VOID;
-            self.void_count += 1;
-            return;
+    pub(super) fn push_alone(&mut self, kind: u8, input: usize, build: u32, cancel: Cancel) {
+        if !self.make_void(build, kind, cancel) {
+            let at = self.len();
+            self.push(kind, input, ABSENT, build);
+            self.note_alone(build, at..at + 1);
         }
-        self.alone.insert(build, self.kinds.len());
-        self.push(kind, ABSENT, build);
     }
 
-    /// Emits the entries. `input` is the side of the batch; the output has the columns of the first `sides_shown` sides.
+    /// Adds all combinations of rows, one of each input's.
+    pub(super) fn push_combinations(&mut self, kind: u8, rows: &[&[u32]]) {
+        let count: usize = rows.iter().map(|rows| rows.len()).product();
+        let mut inner = count;
+        for (column, rows) in self.rows.iter_mut().zip(rows) {
+            let outer = count / inner;
+            inner /= rows.len();
+            for _ in 0..outer {
+                rows.iter().for_each(|row| column.extend(std::iter::repeat_n(*row, inner)));
+            }
+        }
+        self.kinds.resize(self.kinds.len() + count, kind);
+    }
+
+    /// Notes which entries are a row, or all rows of a key, without partner.
+    pub(super) fn note_alone(&mut self, of: u32, entries: Range<usize>) {
+        self.alone.insert(of, entries);
+    }
+
+    /// Makes the entries void that the opposite kind would undo. Returns whether there were any.
+    pub(super) fn make_void(&mut self, of: u32, kind: u8, cancel: Cancel) -> bool {
+        let Some(entries) = self.alone.remove(&of) else { return false };
+        let is_opposite = (self.kinds[entries.start] ^ kind) & 1 == 1;
+        if !is_opposite || (cancel == Cancel::Coming && kind & 1 == 0) {
+            return false;
+        }
+        self.void_count += entries.len();
+        self.kinds[entries].fill(VOID);
+        true
+    }
+
+    /// Emits the entries, which stem from a batch of the side `input`. The output may end before the last input's columns.
     ///
     /// # Errors
     /// Columns cannot be built.
     pub(super) fn flush(
         &mut self,
-        input: usize,
-        rows: &RecordBatch,
-        sides: &[SideState; 2],
+        incoming: &Incoming,
+        sides: &[SideState],
         schema: &SchemaRef,
         output: &mut Output,
     ) -> Result<()> {
         self.drop_void();
         for start in (0..self.len()).step_by(BATCH_ROWS) {
             let end = self.len().min(start + BATCH_ROWS);
-            let probe = positions(&self.probe[start..end]);
-            let build = &self.build[start..end];
             let mut columns: Vec<ArrayRef> = Vec::with_capacity(schema.fields().len());
             for (side, state) in sides.iter().enumerate() {
-                for at in 0..state.store().width() {
-                    if columns.len() == schema.fields().len() {
-                        break;
+                let rows = &self.rows[side][start..end];
+                let width = state.store().width().min(schema.fields().len() - columns.len());
+                if side == incoming.input {
+                    let rows = positions(rows);
+                    for at in 0..width {
+                        columns.push(take(incoming.rows().column(at), &rows, None)?);
                     }
-                    columns.push(if side == input {
-                        take(rows.column(at), &probe, None)?
-                    } else {
-                        state.store().gather(at, build)?
-                    });
+                } else {
+                    for at in 0..width {
+                        columns.push(state.store().gather(at, rows)?);
+                    }
                 }
             }
             let options = RecordBatchOptions::new().with_row_count(Some(end - start));
@@ -111,8 +143,7 @@ impl Emission {
             let kinds = Buffer::from_slice_ref(&self.kinds[start..end]);
             output.push(ChangelogBatch::with_kind_bytes(batch, Some(kinds)));
         }
-        self.probe.clear();
-        self.build.clear();
+        self.rows.iter_mut().for_each(Vec::clear);
         self.kinds.clear();
         self.alone.clear();
         Ok(())
@@ -122,18 +153,11 @@ impl Emission {
         if self.void_count == 0 {
             return;
         }
-        let mut kept = 0;
-        for at in 0..self.len() {
-            if self.kinds[at] != VOID {
-                self.probe[kept] = self.probe[at];
-                self.build[kept] = self.build[at];
-                self.kinds[kept] = self.kinds[at];
-                kept += 1;
-            }
+        for rows in &mut self.rows {
+            let mut kinds = self.kinds.iter();
+            rows.retain(|_| kinds.next() != Some(&VOID));
         }
-        self.probe.truncate(kept);
-        self.build.truncate(kept);
-        self.kinds.truncate(kept);
+        self.kinds.retain(|kind| *kind != VOID);
         self.void_count = 0;
     }
 }

@@ -1,13 +1,11 @@
-//! A batch on its way into a join: without rows that can change nothing, and with its keys looked up.
+//! A batch on its way into a join, with its keys looked up.
 
-use arrow::array::{Array, ArrayRef, BooleanArray, RecordBatch, UInt32Array};
-use arrow::buffer::{BooleanBuffer, NullBuffer};
+use arrow::array::{BooleanArray, RecordBatch, UInt32Array};
+use arrow::buffer::BooleanBuffer;
 use arrow::compute::kernels::cmp::not_distinct;
-use arrow::compute::take;
-use std::sync::Arc;
 
-use super::super::super::state::{ABSENT, KeyIndex, hash_rows};
-use super::side_state::Arrivals;
+use super::ABSENT;
+use super::side_state::{Arrivals, SideState};
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
 
@@ -21,6 +19,15 @@ pub(super) struct Incoming {
     pub(super) arrivals: Arrivals,
 }
 
+/// What a row has done to its side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Applied {
+    /// Whether it is the first row of its key, or was the last.
+    pub(super) is_turn: bool,
+    /// The number of a row that has been added, else `ABSENT`.
+    pub(super) number: u32,
+}
+
 impl Incoming {
     /// Returns the columns.
     pub(super) fn rows(&self) -> &RecordBatch {
@@ -31,6 +38,24 @@ impl Incoming {
     #[inline]
     pub(super) fn kind(&self, row: usize) -> u8 {
         self.batch.kind_bytes().map_or(0, |kinds| kinds[row])
+    }
+
+    /// Adds a row to its side or takes it back.
+    #[inline]
+    pub(super) fn apply(&self, sides: &mut [SideState], row: usize) -> Applied {
+        let slot = self.slots[row];
+        if slot == ABSENT {
+            return Applied { is_turn: false, number: ABSENT };
+        }
+        let side = &mut sides[self.input];
+        let was_empty = side.is_empty(slot);
+        let number = if self.kind(row) & 1 == 0 {
+            side.add(slot, &self.arrivals, row)
+        } else {
+            side.remove(slot, &self.arrivals, row);
+            ABSENT
+        };
+        Applied { is_turn: was_empty != side.is_empty(slot), number }
     }
 }
 
@@ -57,46 +82,4 @@ pub(super) fn without_unchanged_updates(batch: ChangelogBatch) -> Result<Changel
         |row: usize| (row < rows - 1 && unchanged.value(row)) || (row > 0 && unchanged.value(row - 1));
     let kept: UInt32Array = (0..rows as u32).filter(|row| !is_left_out(*row as usize)).collect();
     batch.take(&kept)
-}
-
-/// Returns which rows have a NULL in a column whose NULLs match nothing; None if no row has.
-pub(super) fn rows_without_key(keys: &[ArrayRef], is_null_safe: &[bool]) -> Option<NullBuffer> {
-    let strict = keys.iter().zip(is_null_safe).filter(|(_, is_null_safe)| !**is_null_safe);
-    let nulls = strict.fold(None, |nulls: Option<NullBuffer>, (key, _)| {
-        NullBuffer::union(nulls.as_ref(), key.logical_nulls().as_ref())
-    });
-    nulls.filter(|nulls| nulls.null_count() > 0)
-}
-
-/// Finds the slots of keys, adding those that are new; rows that `nulls` names get `ABSENT`. Returns slots and hashes.
-///
-/// # Errors
-/// The columns have other types than the index, or it is full.
-pub(super) fn intern_keys(
-    index: &mut KeyIndex,
-    keys: &[ArrayRef],
-    row_count: usize,
-    nulls: Option<&NullBuffer>,
-) -> Result<(Vec<u32>, Vec<u64>)> {
-    let (mut hashes, mut slots) = (Vec::new(), Vec::new());
-    hash_rows(keys, row_count, &mut hashes)?;
-    let Some(nulls) = nulls else {
-        index.intern(keys, &hashes, &mut slots)?;
-        return Ok((slots, hashes));
-    };
-    let rows: UInt32Array = nulls.valid_indices().map(|row| row as u32).collect();
-    let keys = keys.iter().map(|key| take(key, &rows, None)).collect::<Result<Vec<ArrayRef>, _>>()?;
-    let valid: Vec<u64> = rows.values().iter().map(|row| hashes[*row as usize]).collect();
-    let mut found = Vec::new();
-    index.intern(&keys, &valid, &mut found)?;
-    slots.resize(row_count, ABSENT);
-    for (row, slot) in rows.values().iter().zip(found) {
-        slots[*row as usize] = slot;
-    }
-    Ok((slots, hashes))
-}
-
-/// Returns the key columns of a batch.
-pub(super) fn key_columns(columns: &[ArrayRef], keys: &[usize]) -> Vec<ArrayRef> {
-    keys.iter().map(|at| Arc::clone(&columns[*at])).collect()
 }

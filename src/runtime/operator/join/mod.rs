@@ -7,7 +7,9 @@
 
 mod emission;
 mod incoming;
+mod join_keys;
 mod join_operator;
+mod multi_join_operator;
 mod null_aware;
 mod pairs;
 mod row_journal;
@@ -15,8 +17,13 @@ mod row_store;
 mod side_state;
 
 pub(crate) use join_operator::JoinOperator;
+pub(crate) use multi_join_operator::MultiJoinOperator;
 
 use super::super::state::ABSENT;
+use crate::changelog::RowKind;
+
+const INSERT: u8 = RowKind::Insert as u8;
+const DELETE: u8 = RowKind::Delete as u8;
 
 /// How many rows an output batch has at most.
 const BATCH_ROWS: usize = 8192;

@@ -5,11 +5,10 @@
 //! chains of the key NULL and the number of rows, without a count per row.
 
 use super::super::Output;
-use super::BATCH_ROWS;
 use super::emission::Cancel;
 use super::incoming::Incoming;
 use super::join_operator::JoinOperator;
-use crate::changelog::RowKind;
+use super::{ABSENT, BATCH_ROWS, DELETE, INSERT};
 use crate::error::Result;
 
 impl JoinOperator {
@@ -17,41 +16,40 @@ impl JoinOperator {
     pub(super) fn join_null_aware(&mut self, incoming: &Incoming, output: &mut Output) -> Result<()> {
         for row in 0..incoming.slots.len() {
             if incoming.input == 0 {
-                self.apply(incoming, row);
+                incoming.apply(&mut self.sides, row);
                 if !self.is_hidden(incoming.slots[row]) {
-                    self.emission.push(incoming.kind(row), row as u32, super::ABSENT);
+                    self.emission.push(incoming.kind(row), 0, row as u32, ABSENT);
                 }
             } else {
                 self.apply_right(incoming, row);
             }
             if self.emission.len() >= BATCH_ROWS {
-                self.emission.flush(incoming.input, incoming.rows(), &self.sides, &self.schema, output)?;
+                self.flush(incoming, output)?;
             }
         }
-        self.emission.flush(incoming.input, incoming.rows(), &self.sides, &self.schema, output)
+        self.flush(incoming, output)
     }
 
     /// Returns whether left rows of a key are not shown.
     fn is_hidden(&self, slot: u32) -> bool {
-        let right = &self.sides[1];
-        if slot == self.null_slot {
+        let (right, null_slot) = (&self.sides[1], self.keys.null_slot());
+        if slot == null_slot {
             right.row_count() > 0
         } else {
-            !right.is_empty(slot) || !right.is_empty(self.null_slot)
+            !right.is_empty(slot) || !right.is_empty(null_slot)
         }
     }
 
     /// Adds a right row or takes it back, and shows or hides the left rows that it decides about.
     fn apply_right(&mut self, incoming: &Incoming, row: usize) {
-        let slot = incoming.slots[row];
+        let (slot, null_slot) = (incoming.slots[row], self.keys.null_slot());
         let was_nothing = self.sides[1].row_count() == 0;
-        let had_null = !self.sides[1].is_empty(self.null_slot);
-        let (is_turn, _) = self.apply(incoming, row);
-        if !is_turn {
+        let had_null = !self.sides[1].is_empty(null_slot);
+        if !incoming.apply(&mut self.sides, row).is_turn {
             return;
         }
-        let kind = if incoming.kind(row) & 1 == 0 { RowKind::Delete } else { RowKind::Insert };
-        if slot == self.null_slot {
+        let kind = if incoming.kind(row) & 1 == 0 { DELETE } else { INSERT };
+        if slot == null_slot {
             for at in 0..self.sides[0].slot_count() as u32 {
                 if at != slot && self.sides[1].is_empty(at) {
                     self.show(at, kind);
@@ -60,15 +58,15 @@ impl JoinOperator {
         } else if !had_null {
             self.show(slot, kind);
         }
-        if was_nothing != (self.sides[1].row_count() == 0) && self.null_slot != super::ABSENT {
-            self.show(self.null_slot, kind);
+        if was_nothing != (self.sides[1].row_count() == 0) && null_slot != ABSENT {
+            self.show(null_slot, kind);
         }
     }
 
     /// Emits the left rows of a key.
-    fn show(&mut self, slot: u32, kind: RowKind) {
+    fn show(&mut self, slot: u32, kind: u8) {
         let mut rows = Vec::new();
         self.sides[0].walk(self.sides[0].first(slot), &mut rows);
-        rows.iter().for_each(|row| self.emission.push_alone(kind as u8, *row, Cancel::Both));
+        rows.iter().for_each(|row| self.emission.push_alone(kind, 1, *row, Cancel::Both));
     }
 }

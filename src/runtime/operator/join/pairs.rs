@@ -80,7 +80,7 @@ impl Residual {
         pairs: &mut Pairs,
         input: usize,
         rows: &RecordBatch,
-        sides: &[SideState; 2],
+        sides: &[SideState],
     ) -> Result<()> {
         if pairs.probe.is_empty() {
             return Ok(());

@@ -5,6 +5,7 @@
 //! group, so that rows of two workers, each of which counts for itself, never have the same.
 
 use super::super::super::state::GROUP_COUNT;
+use super::row_store::permuted;
 
 /// Remembers which rows have changed and which have gone.
 #[derive(Debug, Default)]
@@ -72,6 +73,14 @@ impl RowJournal {
             is_changed
         });
         (changed, std::mem::take(&mut self.deleted))
+    }
+
+    /// Keeps these rows, which get the numbers from 0 on in this order.
+    pub(super) fn keep(&mut self, numbers: &[u32]) {
+        self.ids = permuted(&self.ids, numbers);
+        self.flags = permuted(&self.flags, numbers);
+        let is_listed = |number: &u32| self.flags[*number as usize] & LISTED != 0;
+        self.changed = (0..numbers.len() as u32).filter(is_listed).collect();
     }
 
     /// Returns the identity of a row.

@@ -11,9 +11,9 @@ use super::super::testing::{
     Harness, Multiset, Random, TestInput, batch, check, check_rules, fold, lines, parse, schema,
 };
 use super::super::{Operator, Output};
-use super::JoinOperator;
+use super::{JoinOperator, MultiJoinOperator};
 use crate::changelog::ChangelogMode;
-use crate::plan::{JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness};
+use crate::plan::{GraphNode, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, OperatorSpec};
 
 const KINDS: [JoinKind; 6] =
     [JoinKind::Inner, JoinKind::Left, JoinKind::Right, JoinKind::Full, JoinKind::Semi, JoinKind::Anti];
@@ -54,7 +54,8 @@ impl Case {
     }
 
     fn make_with(&self, modes: [ChangelogMode; 2]) -> JoinOperator {
-        JoinOperator::new(&self.spec, &self.inputs, modes, &self.output).unwrap()
+        let [left, right] = [0, 1].map(|input| node(&self.inputs[input], modes[input], &[]));
+        JoinOperator::new(&self.spec, &[&left, &right], &self.output).unwrap()
     }
 
     /// The inputs as they are distributed.
@@ -65,6 +66,18 @@ impl Case {
 
     fn check(&self, lines: &[&str], expected: &[&str]) {
         check(|| self.make(), &self.test_inputs(), lines, expected);
+    }
+}
+
+/// A node that sends rows of this schema.
+fn node(schema: &SchemaRef, mode: ChangelogMode, unique_keys: &[Vec<usize>]) -> GraphNode {
+    GraphNode {
+        spec: OperatorSpec::Union,
+        inputs: Vec::new(),
+        schema: Arc::new(DFSchema::try_from(Arc::clone(schema)).unwrap()),
+        mode,
+        unique_keys: unique_keys.to_vec(),
+        uid: String::new(),
     }
 }
 
@@ -389,8 +402,8 @@ fn nested_and_binary_columns_come_back_as_they_were() {
     let pair: Vec<_> = left.fields().iter().chain(right.fields()).cloned().collect();
     let pair = Arc::new(Schema::new(pair));
     spec.pair_schema = Arc::clone(&pair).to_dfschema_ref().unwrap();
-    let modes = [ChangelogMode::ALL; 2];
-    let mut join = JoinOperator::new(&spec, &[Arc::clone(&left), Arc::clone(&right)], modes, &pair).unwrap();
+    let nodes = [&left, &right].map(|schema| node(schema, ChangelogMode::ALL, &[]));
+    let mut join = JoinOperator::new(&spec, &[&nodes[0], &nodes[1]], &pair).unwrap();
     let rows = RecordBatch::try_new(left, columns.clone()).unwrap();
     let mut output = Output::default();
     join.process(0, crate::changelog::ChangelogBatch::inserts(rows), &mut output).unwrap();
@@ -434,4 +447,182 @@ fn one_row_with_very_many_partners_leaves_in_batches() {
     join.process(0, batch(&case.inputs[0], &["+I 1 1 a"]), &mut output).unwrap();
     let sizes: Vec<usize> = output.drain().map(|batch| batch.row_count()).collect();
     assert_eq!(sizes, [8192, 8192, 3616]);
+}
+
+#[test]
+fn keys_are_never_doubled_within_an_epoch() {
+    let mut random = Random::new(3);
+    for round in 0..40 {
+        let mut case = case([JoinKind::Left, JoinKind::Inner][round % 2], &DataType::Int32);
+        case.spec.residual = random.chance(50).then(residual);
+        case.spec.sides[0].uniqueness = JoinUniqueness::Key(vec![1]);
+        case.spec.sides[1].uniqueness = JoinUniqueness::JoinKey;
+        let changelogs = [&[1][..], &[0]]
+            .into_iter()
+            .zip(&case.inputs)
+            .map(|(key, input)| random.changelog(input, key, 80));
+        let changelogs: Vec<_> = changelogs.collect();
+        let changelog = random.merge(&changelogs);
+        let mut harness = Harness::new(|| case.make(), &case.test_inputs());
+        let mut live: BTreeMap<String, String> = BTreeMap::new();
+        for part in random.split(&changelog) {
+            for line in harness.epoch(part) {
+                let (_, kind, values) = parse(&line);
+                let (key, row) = (values[1].to_owned(), values.join(" "));
+                if kind.is_retraction() {
+                    assert_eq!(live.remove(&key), Some(row), "{line} takes back what is there");
+                } else {
+                    assert_eq!(live.insert(key, row), None, "{line} comes after the one before has gone");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn memory_of_rows_that_have_gone_is_given_back() {
+    let mut case = case(JoinKind::Full, &DataType::Int32);
+    case.spec.residual = Some(residual());
+    let mut harness = Harness::new(|| case.make(), &case.test_inputs());
+    let rows = |sign: &str, ids: std::ops::Range<usize>| {
+        ids.map(|id| format!("0: {sign} {} {id} value-{id}", id % 7)).collect::<Vec<_>>()
+    };
+    harness.epoch(&rows("+I", 0..20_000));
+    let full = harness.state_bytes();
+    harness.checkpoint();
+    harness.epoch(&rows("-D", 500..20_000));
+    harness.checkpoint();
+    assert!(harness.state_bytes() < full / 8, "{} of {full} bytes are left", harness.state_bytes());
+    let joined = harness.epoch(&["1: +I 3 100000 x"]);
+    assert_eq!(joined.len(), 2 * rows("+I", 0..500).iter().filter(|row| row.starts_with("0: +I 3 ")).count());
+    assert_eq!(joined[1], "-D 3 10 value-10 NULL NULL NULL");
+    harness.restart(2);
+    assert_eq!(harness.saved(0).len(), 500);
+    assert_eq!(harness.epoch(&rows("-D", 0..500)).len(), 501, "the right row is alone again");
+}
+
+/// A join of three inputs and how it is fed.
+struct MultiCase {
+    inputs: Vec<SchemaRef>,
+    is_optional: Vec<bool>,
+    unique_keys: Vec<Vec<Vec<usize>>>,
+}
+
+impl MultiCase {
+    fn new(is_optional: &[bool]) -> MultiCase {
+        let columns = [("k", DataType::Int32), ("v", DataType::Utf8)];
+        let inputs = (0..is_optional.len()).map(|_| schema(&columns)).collect();
+        let unique_keys = vec![Vec::new(); is_optional.len()];
+        MultiCase { inputs, is_optional: is_optional.to_vec(), unique_keys }
+    }
+
+    fn make(&self) -> MultiJoinOperator {
+        let nodes: Vec<GraphNode> = self
+            .inputs
+            .iter()
+            .zip(&self.unique_keys)
+            .map(|(schema, keys)| node(schema, ChangelogMode::ALL, keys))
+            .collect();
+        let columns: Vec<(String, DataType)> = (0..self.inputs.len())
+            .flat_map(|input| [(format!("k{input}"), DataType::Int32), (format!("v{input}"), DataType::Utf8)])
+            .collect();
+        let columns: Vec<(&str, DataType)> =
+            columns.iter().map(|(name, data_type)| (name.as_str(), data_type.clone())).collect();
+        let keys = vec![vec![0]; self.inputs.len()];
+        let nodes: Vec<&GraphNode> = nodes.iter().collect();
+        MultiJoinOperator::new(&keys, &self.is_optional, &nodes, &schema(&columns)).unwrap()
+    }
+
+    fn test_inputs(&self) -> Vec<TestInput> {
+        self.inputs.iter().map(|input| TestInput::new(input, &[0])).collect()
+    }
+
+    /// Joins one input after the other by looking at every pair; required inputs come first.
+    fn model(&self, inputs: &[Multiset]) -> Multiset {
+        let mut joined = inputs[0].clone();
+        for (input, is_optional) in inputs.iter().zip(&self.is_optional).skip(1) {
+            let mut next = Multiset::new();
+            for (row, count) in &joined {
+                let key = row.split(' ').next().unwrap();
+                let fits = |other: &str| key != "NULL" && other.split(' ').next() == Some(key);
+                let partners: Vec<_> = input.iter().filter(|(other, _)| fits(other)).collect();
+                for (other, other_count) in &partners {
+                    *next.entry(format!("{row} {other}")).or_default() += count * **other_count;
+                }
+                if partners.is_empty() && *is_optional {
+                    *next.entry(format!("{row} NULL NULL")).or_default() += count;
+                }
+            }
+            joined = next;
+        }
+        joined
+    }
+}
+
+#[test]
+fn a_multi_join_combines_a_row_with_those_of_all_inputs() {
+    let case = MultiCase::new(&[false, false, false]);
+    check(
+        || case.make(),
+        &case.test_inputs(),
+        &["0: +I 1 a", "2: +I 1 x", "1: +U 1 p", "1: +I 1 q", "0: -U 1 a", "0: +I NULL b"],
+        &["+U 1 a 1 p 1 x", "+I 1 a 1 q 1 x", "-U 1 a 1 p 1 x", "-U 1 a 1 q 1 x"],
+    );
+}
+
+#[test]
+fn an_optional_input_of_a_multi_join_stands_in_with_nulls() {
+    let case = MultiCase::new(&[false, true, true]);
+    check(
+        || case.make(),
+        &case.test_inputs(),
+        &["0: +I 1 a", "1: +I 1 p", "2: +I 1 x", "1: -D 1 p", "0: -U 1 a", "0: +U NULL b"],
+        &[
+            "+I 1 a NULL NULL NULL NULL",
+            "-D 1 a NULL NULL NULL NULL",
+            "+I 1 a 1 p NULL NULL",
+            "-D 1 a 1 p NULL NULL",
+            "+I 1 a 1 p 1 x",
+            "-D 1 a 1 p 1 x",
+            "+I 1 a NULL NULL 1 x",
+            "-D 1 a NULL NULL 1 x",
+            "+I NULL b NULL NULL NULL NULL",
+        ],
+    );
+    let mut harness = Harness::new(|| case.make(), &case.test_inputs());
+    harness.epoch(&["0: +I 1 a"]);
+    harness.epoch(&["1: +I 1 p"]);
+    assert_eq!(
+        harness.epoch(&["1: -U 1 p", "1: +U 1 q"]),
+        ["-U 1 a 1 p NULL NULL", "+I 1 a 1 q NULL NULL"],
+        "no padded row in between"
+    );
+}
+
+#[test]
+fn multi_joins_agree_with_one_join_after_the_other() {
+    let mut random = Random::new(23);
+    let shapes: [&[bool]; 5] = [
+        &[false, false],
+        &[false, false, false],
+        &[false, true, true],
+        &[false, false, true],
+        &[false, false, true, true],
+    ];
+    let mut size = 0;
+    for round in 0..60 {
+        let mut case = MultiCase::new(shapes[round % shapes.len()]);
+        let mut changelogs = Vec::new();
+        for input in 0..case.inputs.len() {
+            let unique: &[usize] = [&[0][..], &[1], &[]][random.below(3)];
+            case.unique_keys[input].extend((!unique.is_empty()).then(|| unique.to_vec()));
+            changelogs.push(random.changelog(&case.inputs[input], unique, 40));
+        }
+        let changelog = random.merge(&changelogs);
+        let sum = check_rules(|| case.make(), &case.test_inputs(), &changelog, &mut random);
+        let inputs: Vec<Multiset> = changelogs.iter().map(|changelog| fold(changelog)).collect();
+        assert_eq!(sum, case.model(&inputs), "{:?} of {changelog:#?}", case.is_optional);
+        size += sum.len();
+    }
+    assert!(size > 100, "the joins have rows: {size}");
 }

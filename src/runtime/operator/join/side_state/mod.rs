@@ -6,15 +6,21 @@
 //! replaces by key. Chains that are longer than `LONG` also have their rows in a hash table, so that taking rows back stays cheap
 //! where one key has very many.
 
-use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
-use arrow::datatypes::{DataType as ArrowType, Field, Int64Type, Schema, SchemaRef};
-use hashbrown::HashTable;
+mod compaction;
+mod saved;
+
 use std::sync::Arc;
 
-use super::super::super::state::{ABSENT, StateChanges, StateTable, hash_rows, key_group, stable_names};
+use arrow::array::ArrayRef;
+use arrow::datatypes::SchemaRef;
+use hashbrown::HashTable;
+
+use super::super::super::state::{ABSENT, StateTable, hash_rows, key_group};
 use super::row_journal::RowJournal;
 use super::row_store::{RowStore, RowsView};
+use crate::changelog::{ChangelogMode, RowKind};
 use crate::error::Result;
+use crate::plan::{GraphNode, JoinSide, JoinUniqueness};
 
 /// The length up to which a chain is searched row by row.
 const LONG: u32 = 16;
@@ -42,6 +48,30 @@ pub(super) struct SideLayout {
     pub(super) counts_equal_rows: bool,
     /// Whether each row knows how many partners it has.
     pub(super) counts_associations: bool,
+}
+
+impl SideLayout {
+    /// Chooses the layout of an input.
+    pub(super) fn new(side: &JoinSide, input: &GraphNode) -> SideLayout {
+        let mode = input.mode;
+        let is_insert_only = side.is_insert_only || mode.is_subset_of(ChangelogMode::INSERT_ONLY);
+        let is_upsert = mode.contains(RowKind::UpdateAfter) && !mode.contains(RowKind::UpdateBefore);
+        let (lookup, unique_key) = match &side.uniqueness {
+            _ if is_insert_only => (Lookup::Never, None),
+            JoinUniqueness::JoinKey => (Lookup::Chain, Some(&[][..])),
+            JoinUniqueness::Key(key) => (Lookup::Hash, Some(key.as_slice())),
+            JoinUniqueness::None => (Lookup::Hash, None),
+        };
+        let replaced_by = unique_key.filter(|_| is_upsert);
+        let all = || (0..input.arrow_schema().fields().len()).collect();
+        SideLayout {
+            lookup,
+            identity: replaced_by.map_or_else(all, <[usize]>::to_vec),
+            replaces: replaced_by.is_some(),
+            counts_equal_rows: lookup != Lookup::Never && unique_key.is_none(),
+            counts_associations: false,
+        }
+    }
 }
 
 /// The rows of one input.
@@ -96,7 +126,7 @@ impl SideState {
     /// A column's type cannot be kept.
     pub(super) fn new(name: &'static str, schema: &SchemaRef, layout: SideLayout) -> Result<SideState> {
         let store = RowStore::new(schema.fields().iter().map(|field| field.data_type()))?;
-        let table = StateTable { name, schema: saved_schema(schema, &layout), key_count: 1 };
+        let table = StateTable { name, schema: saved::saved_schema(schema, &layout), key_count: 1 };
         Ok(SideState {
             layout,
             table,
@@ -364,85 +394,6 @@ impl SideState {
         self.free.push(number);
     }
 
-    /// Describes what a checkpoint keeps: the identity, the counts, the columns.
-    pub(super) fn table(&self) -> &StateTable {
-        &self.table
-    }
-
-    /// Takes what has changed since the last call.
-    ///
-    /// # Errors
-    /// Columns cannot be built.
-    pub(super) fn take_changes(&mut self) -> Result<StateChanges> {
-        let (changed, deleted) = self.journal.take();
-        let ids: Vec<i64> = changed.iter().map(|row| self.journal.id(*row)).collect();
-        let groups = |ids: &[i64]| ids.iter().map(|id| RowJournal::group(*id)).collect();
-        let (upsert_groups, delete_groups) = (groups(&ids), groups(&deleted));
-        let mut columns: Vec<ArrayRef> = vec![Arc::new(Int64Array::from(ids))];
-        for counts in self.saved_counts() {
-            let counts = changed.iter().map(|row| i64::from(counts[*row as usize]));
-            columns.push(Arc::new(Int64Array::from_iter_values(counts)));
-        }
-        for column in 0..self.store.width() {
-            columns.push(self.store.gather(column, &changed)?);
-        }
-        let key_schema = Arc::new(self.table.schema.project(&[0])?);
-        let deleted = RecordBatch::try_new(key_schema, vec![Arc::new(Int64Array::from(deleted))])?;
-        Ok(StateChanges {
-            upserts: RecordBatch::try_new(Arc::clone(&self.table.schema), columns)?,
-            upsert_groups,
-            deletes: deleted,
-            delete_groups,
-        })
-    }
-
-    fn saved_counts(&self) -> impl Iterator<Item = &Vec<u32>> {
-        let multiplicities = self.layout.counts_equal_rows.then_some(&self.multiplicities);
-        multiplicities.into_iter().chain(self.layout.counts_associations.then_some(&self.associations))
-    }
-
-    /// Returns the columns of the input within what was saved.
-    pub(super) fn saved_columns<'a>(&self, rows: &'a RecordBatch) -> &'a [ArrayRef] {
-        &rows.columns()[rows.num_columns() - self.store.width()..]
-    }
-
-    /// Puts saved rows back; `slots` are their keys'.
-    ///
-    /// # Errors
-    /// The columns have other types.
-    pub(super) fn load(&mut self, rows: &RecordBatch, key_hashes: &[u64], slots: &[u32]) -> Result<()> {
-        let columns = self.saved_columns(rows);
-        let arrivals = self.arrive(columns, rows.num_rows(), key_hashes, |_| true)?;
-        let ids = rows.column(0).as_primitive::<Int64Type>();
-        let mut counts = rows.columns()[1..].iter().map(|column| column.as_primitive::<Int64Type>().values());
-        let multiplicities = if self.layout.counts_equal_rows { counts.next() } else { None };
-        let associations = if self.layout.counts_associations { counts.next() } else { None };
-        for (row, number) in arrivals.numbers.iter().enumerate() {
-            let at = *number as usize;
-            if let Some(hash) = arrivals.hashes.get(row) {
-                self.hashes[at] = *hash;
-            }
-            if let Some(counts) = multiplicities {
-                self.multiplicities[at] = counts[row] as u32;
-            }
-            if let Some(counts) = associations {
-                self.associations[at] = counts[row] as u32;
-            }
-            self.journal.load(*number, ids.value(row));
-            self.loaded.push((ids.value(row), *number, slots[row]));
-        }
-        Ok(())
-    }
-
-    /// Links what was loaded, in the order in which it had arrived.
-    pub(super) fn finish_load(&mut self) {
-        let mut loaded = std::mem::take(&mut self.loaded);
-        loaded.sort_unstable();
-        for (_, number, slot) in loaded {
-            self.link(slot, number);
-        }
-    }
-
     /// Returns how many bytes are allocated.
     pub(super) fn bytes(&self) -> usize {
         let numbers =
@@ -459,23 +410,4 @@ impl SideState {
 #[inline]
 fn spread(hash: u32) -> u64 {
     u64::from(hash).wrapping_mul(0x9e37_79b9_7f4a_7c15)
-}
-
-/// The columns of a side in a checkpoint.
-fn saved_schema(schema: &SchemaRef, layout: &SideLayout) -> SchemaRef {
-    let mut names = vec!["rid"];
-    if layout.counts_equal_rows {
-        names.push("multiplicity");
-    }
-    if layout.counts_associations {
-        names.push("associations");
-    }
-    let count = names.len();
-    names.extend(schema.fields().iter().map(|field| field.name().as_str()));
-    let fields = stable_names(names).into_iter().enumerate().map(|(at, name)| {
-        let data_type =
-            if at < count { ArrowType::Int64 } else { schema.field(at - count).data_type().clone() };
-        Field::new(name, data_type, at >= count)
-    });
-    Arc::new(Schema::new(fields.collect::<Vec<_>>()))
 }

@@ -1,8 +1,4 @@
-//! Rows in columns that grow, found by number; the numbers of freed rows are given again.
-//!
-//! Every column is a vector of its values' bits, whatever they mean, so that a gather is one loop over a slice and a freed row
-//! costs nothing but its number. What has no fixed width lies in an arena, whose dead space is taken back when it is more than
-//! what is in use.
+//! One column of a row store.
 
 use std::sync::Arc;
 
@@ -13,16 +9,14 @@ use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffe
 use arrow::datatypes::{ArrowNativeType, DataType as ArrowType};
 use arrow::row::{RowConverter, Rows, SortField};
 
+use super::super::ABSENT;
+use super::byte_arena::ByteArena;
+use super::null_bits::NullBits;
 use crate::error::{Error, Result};
 
-/// Rows by number.
+/// The values of a column by row number, and which of them are NULL.
 #[derive(Debug)]
-pub(super) struct RowStore {
-    columns: Vec<StoredColumn>,
-}
-
-#[derive(Debug)]
-struct StoredColumn {
+pub(super) struct StoredColumn {
     data_type: ArrowType,
     values: Values,
     nulls: NullBits,
@@ -42,30 +36,8 @@ enum Values {
     Encoded(RowConverter, ByteArena),
 }
 
-/// Which rows are NULL; without memory until one is.
-#[derive(Debug, Default)]
-struct NullBits {
-    words: Vec<u64>,
-}
-
-/// Byte strings by row number.
-#[derive(Debug, Default)]
-struct ByteArena {
-    bytes: Vec<u8>,
-    starts: Vec<u64>,
-    lengths: Vec<u32>,
-    dead: usize,
-}
-
-/// Dead bytes below which an arena is left alone.
-const DEAD_MIN: usize = 1 << 14;
-
-/// The columns of a batch, in the form in which they are written to a store and compared with it.
-pub(super) struct RowsView {
-    columns: Vec<ColumnView>,
-}
-
-struct ColumnView {
+/// A column of a batch, in the form in which it is written and compared.
+pub(super) struct ColumnView {
     values: ViewValues,
     nulls: Option<NullBuffer>,
 }
@@ -81,69 +53,12 @@ enum ViewValues {
     Encoded(Rows),
 }
 
-impl RowStore {
-    /// Makes an empty store of columns of these types.
-    ///
-    /// # Errors
-    /// A type cannot be kept.
-    pub(super) fn new<'a>(types: impl IntoIterator<Item = &'a ArrowType>) -> Result<RowStore> {
-        let columns = types.into_iter().map(StoredColumn::new).collect::<Result<_>>()?;
-        Ok(RowStore { columns })
-    }
-
-    /// Returns a batch's columns in the store's form.
-    ///
-    /// # Errors
-    /// The columns have other types.
-    pub(super) fn view(&self, columns: &[ArrayRef]) -> Result<RowsView> {
-        let columns = self.columns.iter().zip(columns).map(|(stored, column)| stored.view(column));
-        Ok(RowsView { columns: columns.collect::<Result<_>>()? })
-    }
-
-    /// Writes rows of a batch under the given numbers.
-    pub(super) fn write(&mut self, numbers: &[u32], view: &RowsView, rows: &[u32]) {
-        let Some(len) = numbers.iter().max().map(|largest| *largest as usize + 1) else { return };
-        for (column, view) in self.columns.iter_mut().zip(&view.columns) {
-            column.write(len, numbers, view, rows);
-        }
-    }
-
-    /// Frees what a row holds beside its number.
-    pub(super) fn clear(&mut self, number: u32) {
-        for column in &mut self.columns {
-            if let Values::Bytes(arena) | Values::Encoded(_, arena) = &mut column.values {
-                arena.clear(number as usize);
-            }
-        }
-    }
-
-    /// Returns whether a row equals a batch's row in the given columns; NULL equals NULL, floats compare by bits.
-    #[inline]
-    pub(super) fn equals(&self, number: u32, view: &RowsView, row: u32, columns: &[usize]) -> bool {
-        columns.iter().all(|at| self.columns[*at].equals(number as usize, &view.columns[*at], row as usize))
-    }
-
-    /// Returns a column of the given rows; a number that is not there (`ABSENT`) is NULL.
-    ///
-    /// # Errors
-    /// A column cannot be built: a text of more than 2 GiB.
-    pub(super) fn gather(&self, column: usize, numbers: &[u32]) -> Result<ArrayRef> {
-        self.columns[column].gather(numbers)
-    }
-
-    /// Returns how many columns there are.
-    pub(super) fn width(&self) -> usize {
-        self.columns.len()
-    }
-
-    /// Returns how many bytes are allocated.
-    pub(super) fn bytes(&self) -> usize {
-        self.columns.iter().map(StoredColumn::bytes).sum()
-    }
-}
-
 impl StoredColumn {
-    fn new(data_type: &ArrowType) -> Result<StoredColumn> {
+    /// Makes an empty column.
+    ///
+    /// # Errors
+    /// The type cannot be kept.
+    pub(super) fn new(data_type: &ArrowType) -> Result<StoredColumn> {
         let values = match data_type {
             ArrowType::Null => Values::Null,
             ArrowType::Boolean => Values::Fixed1(Vec::new()),
@@ -160,7 +75,11 @@ impl StoredColumn {
         Ok(StoredColumn { data_type: data_type.clone(), values, nulls: NullBits::default() })
     }
 
-    fn view(&self, column: &ArrayRef) -> Result<ColumnView> {
+    /// Returns a batch's column in this form.
+    ///
+    /// # Errors
+    /// The column has another type.
+    pub(super) fn view(&self, column: &ArrayRef) -> Result<ColumnView> {
         if column.data_type() != &self.data_type {
             return Err(Error::internal(format!(
                 "a join expects a column of type {} and gets {}",
@@ -198,7 +117,8 @@ impl StoredColumn {
         Ok(ColumnView { values, nulls })
     }
 
-    fn write(&mut self, len: usize, numbers: &[u32], view: &ColumnView, rows: &[u32]) {
+    /// Writes rows of a batch under the given numbers, all below `len`.
+    pub(super) fn write(&mut self, len: usize, numbers: &[u32], view: &ColumnView, rows: &[u32]) {
         match (&mut self.values, &view.values) {
             (Values::Fixed1(stored), ViewValues::Fixed1(values)) => put(stored, len, numbers, values, rows),
             (Values::Fixed2(stored), ViewValues::Fixed2(values)) => put(stored, len, numbers, values, rows),
@@ -216,8 +136,9 @@ impl StoredColumn {
         self.nulls.write(numbers, view.nulls.as_ref(), rows);
     }
 
+    /// Returns whether a value equals one of a batch.
     #[inline]
-    fn equals(&self, number: usize, view: &ColumnView, row: usize) -> bool {
+    pub(super) fn equals(&self, number: usize, view: &ColumnView, row: usize) -> bool {
         let is_null = view.nulls.as_ref().is_some_and(|nulls| nulls.is_null(row));
         if is_null || self.nulls.is_null(number) {
             return is_null && self.nulls.is_null(number);
@@ -235,7 +156,11 @@ impl StoredColumn {
         }
     }
 
-    fn gather(&self, numbers: &[u32]) -> Result<ArrayRef> {
+    /// Returns the values of the given rows; `ABSENT` is NULL.
+    ///
+    /// # Errors
+    /// The column cannot be built.
+    pub(super) fn gather(&self, numbers: &[u32]) -> Result<ArrayRef> {
         let nulls = self.nulls.gather(numbers);
         Ok(match &self.values {
             Values::Null => Arc::new(NullArray::new(numbers.len())),
@@ -260,15 +185,37 @@ impl StoredColumn {
                 let null = converter.convert_columns(&[arrow::array::new_null_array(&self.data_type, 1)])?;
                 let parser = converter.parser();
                 let rows = numbers.iter().map(|number| {
-                    let known = (*number as usize) < arena.lengths.len();
-                    parser.parse(if known { arena.get(*number as usize) } else { null.row(0).data() })
+                    let is_absent = *number == ABSENT;
+                    parser.parse(if is_absent { null.row(0).data() } else { arena.get(*number as usize) })
                 });
                 Arc::clone(&converter.convert_rows(rows)?[0])
             }
         })
     }
 
-    fn bytes(&self) -> usize {
+    /// Frees what a value holds beside its place.
+    pub(super) fn clear(&mut self, number: usize) {
+        if let Values::Bytes(arena) | Values::Encoded(_, arena) = &mut self.values {
+            arena.clear(number);
+        }
+    }
+
+    /// Keeps the values of these rows, in this order.
+    pub(super) fn keep(&mut self, numbers: &[u32]) {
+        match &mut self.values {
+            Values::Null => {}
+            Values::Fixed1(values) => *values = permuted(values, numbers),
+            Values::Fixed2(values) => *values = permuted(values, numbers),
+            Values::Fixed4(values) => *values = permuted(values, numbers),
+            Values::Fixed8(values) => *values = permuted(values, numbers),
+            Values::Fixed16(values) => *values = permuted(values, numbers),
+            Values::Bytes(arena) | Values::Encoded(_, arena) => arena.keep(numbers),
+        }
+        self.nulls.keep(numbers);
+    }
+
+    /// Returns how many bytes are allocated.
+    pub(super) fn bytes(&self) -> usize {
         let values = match &self.values {
             Values::Null => 0,
             Values::Fixed1(values) => values.capacity(),
@@ -276,11 +223,9 @@ impl StoredColumn {
             Values::Fixed4(values) => values.capacity() * 4,
             Values::Fixed8(values) => values.capacity() * 8,
             Values::Fixed16(values) => values.capacity() * 16,
-            Values::Bytes(arena) | Values::Encoded(_, arena) => {
-                arena.bytes.capacity() + arena.starts.capacity() * 8 + arena.lengths.capacity() * 4
-            }
+            Values::Bytes(arena) | Values::Encoded(_, arena) => arena.bytes(),
         };
-        values + self.nulls.words.capacity() * 8
+        values + self.nulls.bytes()
     }
 }
 
@@ -292,92 +237,6 @@ impl ViewValues {
             ViewValues::Encoded(rows) => rows.row(row).data(),
             _ => &[],
         }
-    }
-}
-
-impl NullBits {
-    #[inline]
-    fn is_null(&self, number: usize) -> bool {
-        self.words.get(number / 64).is_some_and(|word| word >> (number % 64) & 1 == 1)
-    }
-
-    fn write(&mut self, numbers: &[u32], nulls: Option<&NullBuffer>, rows: &[u32]) {
-        if self.words.is_empty() && nulls.is_none() {
-            return;
-        }
-        for (number, row) in numbers.iter().zip(rows) {
-            let (word, bit) = (*number as usize / 64, 1 << (number % 64));
-            let is_null = nulls.is_some_and(|nulls| nulls.is_null(*row as usize));
-            if is_null {
-                if self.words.len() <= word {
-                    self.words.resize(word + 1, 0);
-                }
-                self.words[word] |= bit;
-            } else if let Some(word) = self.words.get_mut(word) {
-                *word &= !bit;
-            }
-        }
-    }
-
-    fn gather(&self, numbers: &[u32]) -> Option<NullBuffer> {
-        if self.words.is_empty() && !numbers.contains(&super::ABSENT) {
-            return None;
-        }
-        let is_valid = |at: usize| numbers[at] != super::ABSENT && !self.is_null(numbers[at] as usize);
-        let nulls = NullBuffer::new(BooleanBuffer::collect_bool(numbers.len(), is_valid));
-        (nulls.null_count() > 0).then_some(nulls)
-    }
-}
-
-impl ByteArena {
-    #[inline]
-    fn get(&self, at: usize) -> &[u8] {
-        let start = self.starts[at] as usize;
-        &self.bytes[start..start + self.lengths[at] as usize]
-    }
-
-    fn reserve(&mut self, len: usize) {
-        if self.starts.len() < len {
-            self.starts.resize(len, 0);
-            self.lengths.resize(len, 0);
-        }
-    }
-
-    fn set(&mut self, at: usize, value: &[u8]) {
-        self.starts[at] = self.bytes.len() as u64;
-        self.lengths[at] = value.len() as u32;
-        self.bytes.extend_from_slice(value);
-    }
-
-    fn clear(&mut self, at: usize) {
-        self.dead += self.lengths[at] as usize;
-        self.lengths[at] = 0;
-        if self.dead > DEAD_MIN && self.dead > self.bytes.len() / 2 {
-            let mut kept = Vec::with_capacity(self.bytes.len() - self.dead);
-            for (start, length) in self.starts.iter_mut().zip(&self.lengths) {
-                let value = &self.bytes[*start as usize..*start as usize + *length as usize];
-                *start = kept.len() as u64;
-                kept.extend_from_slice(value);
-            }
-            self.bytes = kept;
-            self.dead = 0;
-        }
-    }
-
-    fn gather(&self, numbers: &[u32]) -> Result<(OffsetBuffer<i32>, Buffer)> {
-        let length = |number: &u32| self.lengths.get(*number as usize).map_or(0, |length| *length as usize);
-        let total: usize = numbers.iter().map(length).sum();
-        if i32::try_from(total).is_err() {
-            return Err(Error::data("the texts of one batch of joined rows are longer than 2 GiB")
-                .hint("Join fewer long texts per key, or fetch them after the join."));
-        }
-        let mut bytes = Vec::with_capacity(total);
-        for number in numbers {
-            if length(number) > 0 {
-                bytes.extend_from_slice(self.get(*number as usize));
-            }
-        }
-        Ok((OffsetBuffer::from_lengths(numbers.iter().map(length)), Buffer::from_vec(bytes)))
     }
 }
 
@@ -396,6 +255,11 @@ fn converter(data_type: &ArrowType) -> Result<RowConverter> {
 fn fixed<T: ArrowNativeType>(column: &ArrayRef) -> ScalarBuffer<T> {
     let data = column.to_data();
     ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
+}
+
+/// Returns chosen values, in the order of the choice.
+pub(in super::super) fn permuted<T: Copy>(values: &[T], numbers: &[u32]) -> Vec<T> {
+    numbers.iter().map(|number| values[*number as usize]).collect()
 }
 
 fn put<T: Copy + Default>(stored: &mut Vec<T>, len: usize, numbers: &[u32], values: &[T], rows: &[u32]) {

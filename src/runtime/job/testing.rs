@@ -1,0 +1,384 @@
+//! Jobs in tests: a source that a test feeds, a sink that keeps what was committed, and graphs built by hand.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use arrow::datatypes::{DataType, SchemaRef};
+use async_trait::async_trait;
+use bytes::Bytes;
+use datafusion::common::DFSchema;
+use tokio::sync::{Notify, watch};
+
+use super::settings::{JobSettings, RestartStrategy};
+use crate::changelog::{ChangelogBatch, ChangelogMode};
+use crate::connector::testing::Printed;
+use crate::connector::{
+    Boundedness, CheckpointId, Committable, Committer, DynamicTableSink, DynamicTableSource, Frame,
+    FrameDecoder, OutputPort, Projection, SinkWriter, SourceEvent, SourcePosition, SourceReader,
+    WriterContext,
+};
+use crate::error::{Error, Result};
+use crate::plan::{
+    Distribution, GraphNode, InputEdge, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable,
+};
+use crate::runtime::operator::testing::{self as text, lines};
+
+/// What a source does next.
+#[derive(Debug, Clone)]
+pub(super) enum Step {
+    /// Gives rows.
+    Rows(ChangelogBatch),
+    /// Gives bytes, which stand for one row with their number.
+    Bytes(usize),
+    /// Gives something whose decoding fails.
+    BadFrame,
+    /// Gives something whose decoding panics.
+    Panic,
+    /// Fails as if the outside were gone, once.
+    Outage,
+}
+
+/// A source whose steps a test writes down, at the start or while the job runs.
+#[derive(Debug)]
+pub(super) struct ScriptedSource {
+    steps: watch::Sender<Vec<Step>>,
+    ends: bool,
+    mode: ChangelogMode,
+    /// Outages that have happened, by step.
+    outages: Mutex<Vec<usize>>,
+    /// The positions that were released.
+    pub(super) released: Mutex<Vec<String>>,
+    /// How many steps were read.
+    pub(super) read: AtomicUsize,
+}
+
+impl ScriptedSource {
+    pub(super) fn new(steps: Vec<Step>, ends: bool, mode: ChangelogMode) -> Arc<ScriptedSource> {
+        Arc::new(ScriptedSource {
+            steps: watch::Sender::new(steps),
+            ends,
+            mode,
+            outages: Mutex::default(),
+            released: Mutex::default(),
+            read: AtomicUsize::new(0),
+        })
+    }
+
+    /// Adds a step.
+    pub(super) fn feed(&self, step: Step) {
+        self.steps.send_modify(|steps| steps.push(step));
+    }
+}
+
+/// The shared form of a source, as a table has it.
+#[derive(Debug)]
+struct Shared(Arc<ScriptedSource>);
+
+impl DynamicTableSource for Shared {
+    fn summary(&self) -> String {
+        "Scripted".to_owned()
+    }
+
+    fn changelog_mode(&self) -> ChangelogMode {
+        self.0.mode
+    }
+
+    fn boundedness(&self) -> Boundedness {
+        if self.0.ends { Boundedness::Bounded } else { Boundedness::Unbounded }
+    }
+
+    fn open(&self, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+        let next = start.and_then(|position| position.get("0")).map_or(0, |next| next.parse().unwrap());
+        Ok(Box::new(ScriptedReader { source: Arc::clone(&self.0), steps: self.0.steps.subscribe(), next }))
+    }
+
+    fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {
+        Ok(Box::new(ScriptedDecoder { physical: projection.physical.clone() }))
+    }
+}
+
+struct ScriptedReader {
+    source: Arc<ScriptedSource>,
+    steps: watch::Receiver<Vec<Step>>,
+    next: usize,
+}
+
+#[async_trait]
+impl SourceReader for ScriptedReader {
+    async fn next(&mut self) -> Result<SourceEvent> {
+        let (next, ends) = (self.next, self.source.ends);
+        let step = {
+            let steps = self.steps.wait_for(|steps| steps.len() > next || ends).await.unwrap();
+            steps.get(next).cloned()
+        };
+        let Some(step) = step else { return Ok(SourceEvent::EndOfInput) };
+        let bytes = |text: &'static [u8], repeat: usize| Frame::Bytes {
+            data: Bytes::from(text.repeat(repeat)),
+            origin: "script".into(),
+            offset: next as u64,
+        };
+        let frame = match step {
+            Step::Rows(batch) => Frame::Rows(batch),
+            Step::Bytes(count) => bytes(b".", count),
+            Step::BadFrame => bytes(b"bad", 1),
+            Step::Panic => bytes(b"panic", 1),
+            Step::Outage => {
+                let mut outages = self.source.outages.lock().unwrap();
+                if !outages.contains(&next) {
+                    outages.push(next);
+                    return Err(Error::unavailable("the outside is gone"));
+                }
+                bytes(b".", 0)
+            }
+        };
+        self.next += 1;
+        self.source.read.fetch_add(1, Ordering::SeqCst);
+        Ok(SourceEvent::Frame(frame))
+    }
+
+    fn position(&self) -> SourcePosition {
+        SourcePosition::from([("0".to_owned(), self.next.to_string())])
+    }
+
+    async fn on_checkpoint_complete(&mut self, position: &SourcePosition) -> Result<()> {
+        self.source.released.lock().unwrap().push(position["0"].clone());
+        Ok(())
+    }
+}
+
+struct ScriptedDecoder {
+    physical: Vec<usize>,
+}
+
+impl FrameDecoder for ScriptedDecoder {
+    fn decode(&mut self, frame: &Frame) -> Result<Vec<ChangelogBatch>> {
+        match frame {
+            Frame::Rows(batch) => Ok(vec![batch.with_rows(batch.rows().project(&self.physical)?)]),
+            Frame::Bytes { data, offset, .. } => match &data[..] {
+                b"bad" => Err(Error::data("a bad record")),
+                b"panic" => panic!("a decoder that cannot cope"),
+                b"" => Ok(Vec::new()),
+                _ => Ok(vec![text::batch(&columns(), &[format!("+I {offset} 0")])]),
+            },
+            Frame::Generate { .. } => unreachable!("no step gives such frames"),
+        }
+    }
+}
+
+/// A sink that keeps what was committed, as lines.
+#[derive(Debug)]
+pub(super) struct KeepingSink {
+    /// The lines of each checkpoint, in the order of commits, with the writer that wrote them.
+    committed: Mutex<BTreeMap<CheckpointId, Vec<(usize, String)>>>,
+    /// How many rows were written, committed or not.
+    written: watch::Sender<usize>,
+    /// Writers wait until this is true.
+    is_open: watch::Sender<bool>,
+    /// Told when a writer begins to wait.
+    pub(super) blocked: Notify,
+    /// The write that fails.
+    fails_at: Option<usize>,
+}
+
+impl KeepingSink {
+    pub(super) fn new() -> KeepingSink {
+        KeepingSink {
+            committed: Mutex::default(),
+            written: watch::Sender::new(0),
+            is_open: watch::Sender::new(true),
+            blocked: Notify::new(),
+            fails_at: None,
+        }
+    }
+
+    pub(super) fn closed(self) -> KeepingSink {
+        self.is_open.send_replace(false);
+        self
+    }
+
+    pub(super) fn failing_at(mut self, row: usize) -> KeepingSink {
+        self.fails_at = Some(row);
+        self
+    }
+
+    /// Lets writers write.
+    pub(super) fn open_gate(&self) {
+        self.is_open.send_replace(true);
+    }
+
+    /// Waits until so many rows were written.
+    pub(super) async fn wait_for_rows(&self, count: usize) {
+        self.written.subscribe().wait_for(|written| *written >= count).await.unwrap();
+    }
+
+    /// Returns how many rows were written.
+    pub(super) fn written(&self) -> usize {
+        *self.written.borrow()
+    }
+
+    /// Returns what was committed, in order.
+    pub(super) fn lines(&self) -> Vec<String> {
+        self.by_writer().into_iter().map(|(_, line)| line).collect()
+    }
+
+    /// Returns what was committed, in order, with the writers.
+    pub(super) fn by_writer(&self) -> Vec<(usize, String)> {
+        self.committed.lock().unwrap().values().flatten().cloned().collect()
+    }
+
+    /// Returns the numbers of the checkpoints that were committed.
+    pub(super) fn commits(&self) -> Vec<CheckpointId> {
+        self.committed.lock().unwrap().keys().copied().collect()
+    }
+}
+
+#[derive(Debug)]
+struct SharedSink(Arc<KeepingSink>);
+
+#[async_trait]
+impl DynamicTableSink for SharedSink {
+    fn summary(&self) -> String {
+        "Keeping".to_owned()
+    }
+
+    fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
+        requested
+    }
+
+    async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
+        Ok(Box::new(KeepingWriter { sink: Arc::clone(&self.0), number: ctx.writer, lines: Vec::new() }))
+    }
+
+    async fn open_committer(&self, _ctx: WriterContext) -> Result<Box<dyn Committer>> {
+        Ok(Box::new(KeepingCommitter(Arc::clone(&self.0))))
+    }
+}
+
+struct KeepingWriter {
+    sink: Arc<KeepingSink>,
+    number: usize,
+    lines: Vec<String>,
+}
+
+#[async_trait]
+impl SinkWriter for KeepingWriter {
+    async fn write(&mut self, batch: ChangelogBatch) -> Result<()> {
+        let mut is_open = self.sink.is_open.subscribe();
+        if !*is_open.borrow() {
+            self.sink.blocked.notify_one();
+        }
+        is_open.wait_for(|is_open| *is_open).await.unwrap();
+        self.lines.extend(lines(&batch));
+        self.sink.written.send_modify(|written| *written += batch.row_count());
+        match self.sink.fails_at {
+            Some(row) if self.sink.written() > row => Err(Error::rejected("the sink is full")),
+            _ => Ok(()),
+        }
+    }
+
+    async fn prepare_commit(&mut self, _checkpoint: CheckpointId) -> Result<Vec<Committable>> {
+        let lines = std::mem::take(&mut self.lines);
+        Ok(vec![Committable(format!("{}\n{}", self.number, lines.join("\n")).into_bytes())])
+    }
+}
+
+struct KeepingCommitter(Arc<KeepingSink>);
+
+#[async_trait]
+impl Committer for KeepingCommitter {
+    async fn commit(&mut self, checkpoint: CheckpointId, committables: &[Committable]) -> Result<()> {
+        let mut all = Vec::new();
+        for committable in committables {
+            let text = String::from_utf8(committable.0.clone()).unwrap();
+            let (writer, lines) = text.split_once('\n').unwrap();
+            let writer: usize = writer.parse().unwrap();
+            all.extend(lines.lines().map(|line| (writer, line.to_owned())));
+        }
+        self.0.committed.lock().unwrap().insert(checkpoint, all);
+        Ok(())
+    }
+}
+
+/// The columns of all tables: `k BIGINT, v BIGINT`.
+pub(super) fn columns() -> SchemaRef {
+    text::schema(&[("k", DataType::Int64), ("v", DataType::Int64)])
+}
+
+/// Makes a step of lines.
+pub(super) fn rows<S: AsRef<str>>(lines: &[S]) -> Step {
+    Step::Rows(text::batch(&columns(), lines))
+}
+
+/// A graph built by hand.
+#[derive(Default)]
+pub(super) struct GraphBuilder(pub(super) JobGraph);
+
+impl GraphBuilder {
+    /// Adds a node whose columns are those of all tables.
+    pub(super) fn node(&mut self, spec: OperatorSpec, inputs: &[(NodeId, Distribution)]) -> NodeId {
+        let schema = Arc::new(DFSchema::try_from(columns().as_ref().clone()).unwrap());
+        let mode = match &spec {
+            OperatorSpec::Source { table, .. } => table.source.changelog_mode(),
+            _ => inputs
+                .iter()
+                .fold(ChangelogMode::INSERT_ONLY, |mode, (input, _)| mode.union(self.0.nodes[*input].mode)),
+        };
+        let edges = inputs
+            .iter()
+            .map(|(node, distribution)| InputEdge { node: *node, distribution: distribution.clone() });
+        self.0.add(GraphNode {
+            spec,
+            inputs: edges.collect(),
+            schema,
+            mode,
+            unique_keys: Vec::new(),
+            uid: format!("node-{}", self.0.nodes.len()),
+        })
+    }
+
+    pub(super) fn source(&mut self, source: &Arc<ScriptedSource>) -> NodeId {
+        let table = SourceTable::of_source(Arc::new(Shared(Arc::clone(source))), columns());
+        self.node(OperatorSpec::Source { table: Box::new(table), columns: vec![0, 1] }, &[])
+    }
+
+    /// Adds a sink, with one writer if it has no key.
+    pub(super) fn sink(&mut self, sink: &Arc<KeepingSink>, keys: &[usize], input: NodeId) {
+        let sink = Arc::new(SharedSink(Arc::clone(sink)));
+        let spec = SinkSpec { name: "s".to_owned(), sink, keys: keys.to_vec(), overwrite: false };
+        let distribution =
+            if keys.is_empty() { Distribution::Singleton } else { Distribution::Hash(keys.to_vec()) };
+        self.node(OperatorSpec::Sink(spec), &[(input, distribution)]);
+    }
+}
+
+/// Makes settings of a job without checkpoints.
+pub(super) fn settings(workers: usize) -> JobSettings {
+    JobSettings {
+        id: 7,
+        name: "job".to_owned(),
+        workers,
+        is_per_record: false,
+        epoch_rows_max: 1_000,
+        epoch_wait: Duration::ZERO,
+        checkpoints: None,
+        restore: None,
+        restart: RestartStrategy::None,
+        memory_budget: usize::MAX,
+    }
+}
+
+/// Makes a place for printed lines.
+pub(super) fn output() -> Arc<dyn OutputPort> {
+    Arc::new(Printed::default())
+}
+
+/// Runs a test on several threads, and lets it fail rather than hang.
+pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let limited = async { tokio::time::timeout(Duration::from_secs(60), test).await };
+    let done = runtime.block_on(limited).expect("the job hangs");
+    runtime.shutdown_background();
+    done
+}

@@ -1,0 +1,196 @@
+//! Completes a changelog of upserts: what a row was before is remembered by its key.
+//!
+//! A retraction takes the key's row away whatever else it holds, since a delete in such a changelog may hold the key alone; so a
+//! `-U` counts as a delete until its `+U` comes, which within an epoch makes an update of the two.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, BooleanArray, RecordBatch};
+use arrow::datatypes::SchemaRef;
+use datafusion::common::DFSchema;
+use datafusion::execution::context::ExecutionProps;
+use datafusion::logical_expr::Expr;
+use datafusion::physical_expr::{PhysicalExpr, create_physical_expr};
+
+use super::stored_changes::StoredChanges;
+use super::{EpochEnd, Operator, Output};
+use crate::changelog::{ChangelogBatch, RowKind};
+use crate::error::Result;
+use crate::plan::ChangelogNormalizeSpec;
+use crate::runtime::state::{ABSENT, KeyedRows, RowChange, StateChanges, StateTable};
+
+/// Keeps the last row of each key and says how it has changed.
+pub(crate) struct ChangelogNormalize {
+    rows: KeyedRows,
+    condition: Option<Arc<dyn PhysicalExpr>>,
+    emits_update_before: bool,
+    schema: SchemaRef,
+    slots: Vec<u32>,
+}
+
+impl ChangelogNormalize {
+    /// Makes the operator over an input's columns.
+    ///
+    /// # Errors
+    /// A column cannot be a key or be stored, or the condition cannot be evaluated row by row.
+    pub(crate) fn new(spec: &ChangelogNormalizeSpec, input: &DFSchema) -> Result<ChangelogNormalize> {
+        let compile = |condition: &Expr| create_physical_expr(condition, input, &ExecutionProps::new());
+        let condition = spec.condition.as_ref().map(compile).transpose()?;
+        let schema = input.inner();
+        let normalize = ChangelogNormalize::over_keys(&spec.keys, schema)?;
+        Ok(ChangelogNormalize { condition, emits_update_before: spec.emits_update_before, ..normalize })
+    }
+
+    /// Makes the operator that keeps the last row of each key, without a condition.
+    ///
+    /// # Errors
+    /// A column cannot be a key or be stored.
+    pub(crate) fn over_keys(keys: &[usize], input: &SchemaRef) -> Result<ChangelogNormalize> {
+        Ok(ChangelogNormalize {
+            rows: KeyedRows::new("rows", input, keys)?,
+            condition: None,
+            emits_update_before: true,
+            schema: Arc::clone(input),
+            slots: Vec::new(),
+        })
+    }
+
+    /// Returns which rows fulfil the condition; None for all.
+    fn fulfil(&self, rows: &RecordBatch) -> Result<Option<BooleanArray>> {
+        let Some(condition) = &self.condition else { return Ok(None) };
+        let mask = condition.evaluate(rows)?.into_array(rows.num_rows())?;
+        Ok(Some(mask.as_boolean().clone()))
+    }
+}
+
+impl Operator for ChangelogNormalize {
+    fn process(&mut self, _input: usize, batch: ChangelogBatch, _output: &mut Output) -> Result<()> {
+        let mut slots = std::mem::take(&mut self.slots);
+        self.rows.slots(batch.rows().columns(), batch.row_count(), &mut slots)?;
+        let encoded = self.rows.encode(batch.rows().columns(), batch.row_count())?;
+        let mask = self.fulfil(batch.rows())?;
+        for (row, slot) in slots.iter().enumerate() {
+            let is_kept = mask.as_ref().is_none_or(|mask| mask.is_valid(row) && mask.value(row));
+            if is_kept && !batch.kind(row).is_retraction() {
+                self.rows.upsert(*slot, encoded.row(row).data());
+            } else {
+                self.rows.delete(*slot);
+            }
+        }
+        self.slots = slots;
+        Ok(())
+    }
+
+    fn end_epoch(&mut self, _epoch: &EpochEnd, output: &mut Output) -> Result<()> {
+        let (schema, emits_update_before) = (&self.schema, self.emits_update_before);
+        self.rows.end_epoch(|store, changes| {
+            let mut emitted = StoredChanges::default();
+            for change in changes {
+                match *change {
+                    RowChange { before: ABSENT, now } => emitted.push(RowKind::Insert, now),
+                    RowChange { before, now: ABSENT } => emitted.push(RowKind::Delete, before),
+                    RowChange { before, now } => {
+                        if emits_update_before {
+                            emitted.push(RowKind::UpdateBefore, before);
+                        }
+                        emitted.push(RowKind::UpdateAfter, now);
+                    }
+                }
+            }
+            let columns = store.columns(emitted.numbers())?;
+            output.push(emitted.into_batch(schema, columns)?);
+            Ok(())
+        })
+    }
+
+    fn state_tables(&self) -> Vec<StateTable> {
+        vec![self.rows.state_table()]
+    }
+
+    fn take_changes(&mut self) -> Result<Vec<StateChanges>> {
+        Ok(vec![self.rows.take_changes()?])
+    }
+
+    fn load(&mut self, _table: usize, rows: &RecordBatch) -> Result<()> {
+        self.rows.load(rows)
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.rows.bytes() + self.slots.capacity() * size_of::<u32>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Harness, Random, TestInput, check, check_rules, fold, schema};
+    use super::*;
+    use arrow::datatypes::DataType::{Float64, Int32, Utf8};
+    use datafusion::logical_expr::{col, lit};
+
+    fn columns() -> SchemaRef {
+        schema(&[("id", Int32), ("name", Utf8), ("price", Float64)])
+    }
+
+    fn make() -> ChangelogNormalize {
+        ChangelogNormalize::over_keys(&[0], &columns()).unwrap()
+    }
+
+    fn with(condition: Option<Expr>, emits_update_before: bool) -> ChangelogNormalize {
+        let spec = ChangelogNormalizeSpec { keys: vec![0], condition, emits_update_before };
+        ChangelogNormalize::new(&spec, &DFSchema::try_from(columns()).unwrap()).unwrap()
+    }
+
+    fn input() -> [TestInput; 1] {
+        [TestInput::new(&columns(), &[0])]
+    }
+
+    #[test]
+    fn upserts_become_inserts_updates_and_whole_deletes() {
+        check(
+            make,
+            &input(),
+            &[
+                "+U 1 a 1.5",
+                "+U 1 a 1.5",
+                "+U 1 b NaN",
+                "+U 1 b NaN",
+                "-D 2 NULL NULL",
+                "-D 1 NULL NULL",
+                "-D 1 NULL NULL",
+                "+I NULL NULL NULL",
+            ],
+            &["+I 1 a 1.5", "-U 1 a 1.5", "+U 1 b NaN", "-D 1 b NaN", "+I NULL NULL NULL"],
+        );
+    }
+
+    #[test]
+    fn an_epoch_shows_only_what_has_changed_at_its_end() {
+        let mut operator = Harness::new(make, &input());
+        assert_eq!(
+            operator.epoch(&["+U 1 a 1.0", "+U 2 b 1.0", "+U 1 c 1.0", "-D 2 NULL NULL"]),
+            ["+I 1 c 1.0"]
+        );
+        assert_eq!(operator.epoch(&["-U 1 c 1.0", "+U 1 d 1.0"]), ["-U 1 c 1.0", "+U 1 d 1.0"]);
+        assert_eq!(operator.epoch(&["+U 1 e 1.0", "+U 1 d 1.0"]), [""; 0]);
+    }
+
+    #[test]
+    fn a_row_that_does_not_fulfil_the_condition_is_as_good_as_deleted() {
+        check(
+            || with(Some(col("price").gt(lit(2.0))), false),
+            &input(),
+            &["+U 1 a 1.0", "+U 1 a 3.0", "+U 1 b 4.0", "+U 1 b NULL", "-D 1 NULL NULL"],
+            &["+I 1 a 3.0", "+U 1 b 4.0", "-D 1 b 4.0"],
+        );
+    }
+
+    #[test]
+    fn what_comes_out_adds_up_to_the_last_row_of_each_key() {
+        let mut random = Random::new(11);
+        for _ in 0..30 {
+            let lines = random.changelog(&columns(), &[0], 200);
+            let sum = check_rules(make, &input(), &lines, &mut random);
+            assert_eq!(sum, fold(&lines));
+        }
+    }
+}
