@@ -209,9 +209,10 @@ Sink(table=[names], fields=[cust, name], changelogMode=[NONE])
             "INSERT INTO guarded SELECT * FROM c",
             "
 Sink(table=[guarded], fields=[cust, name], changelogMode=[NONE])
-+- Exchange(distribution=[hash[cust]], changelogMode=[I,UA,D])
-   +- Calc(select=[cust, name], changelogMode=[UA,D])
-      +- TableSourceScan(table=[[c]], fields=[cust, name], changelogMode=[UA,D])",
++- Calc(select=[cust, name], changelogMode=[I,UA,D])
+   +- ChangelogNormalize(key=[cust], changelogMode=[I,UA,D])
+      +- Exchange(distribution=[hash[cust]], changelogMode=[UA,D])
+         +- TableSourceScan(table=[[c]], fields=[cust, name], changelogMode=[UA,D])",
         ),
         (
             "INSERT INTO pairs SELECT id, name FROM o JOIN c ON id = c.cust",
@@ -603,7 +604,7 @@ async fn the_user_decides_on_rows_that_claim_one_key() {
     let always = always.text("INSERT INTO sink SELECT cust, COUNT(*) FROM a GROUP BY cust").await;
     assert!(always.contains("SinkUpsertMaterialize(key=[cust]"), "{always}");
     let asked = Planned::with(&[("table.exec.sink.require-on-conflict", "true")]).await.text(query).await;
-    assert!(asked.starts_with("The query has an upsert key that differs from the primary key of the sink table 'sink'. Primary key: [cust], upsert key: [n]."), "{asked}");
+    assert!(asked.starts_with("The query has an upsert key that differs from the primary key of the sink table 'sink'. Primary key: [cust], upsert key: [id]."), "{asked}");
 }
 
 #[tokio::test]
