@@ -78,7 +78,11 @@ fn expected(lines: &[String]) -> Multiset {
     by_count.into_iter().map(|(count, keys)| (format!("{count} {keys}"), 1)).collect()
 }
 
-async fn start(source: &Arc<ScriptedSource>, sink: &Arc<KeepingSink>, settings: JobSettings) -> Result<JobHandle> {
+async fn start(
+    source: &Arc<ScriptedSource>,
+    sink: &Arc<KeepingSink>,
+    settings: JobSettings,
+) -> Result<JobHandle> {
     JobHandle::start(counting(source, sink), settings, output()).await
 }
 
@@ -96,7 +100,11 @@ fn the_answer_depends_on_neither_workers_nor_epochs() {
             feed(&source, &lines);
             let settings = JobSettings { epoch_rows_max, ..settings(workers) };
             run(async { start(&source, &sink, settings).await.unwrap().finished().await }).unwrap();
-            assert_eq!(fold(&sink.lines()), expected(&lines), "{workers} workers, epochs of {epoch_rows_max}");
+            assert_eq!(
+                fold(&sink.lines()),
+                expected(&lines),
+                "{workers} workers, epochs of {epoch_rows_max}"
+            );
         }
     }
 }
@@ -136,7 +144,8 @@ fn after_an_outage_a_job_goes_on_from_its_last_checkpoint_and_writes_everything_
         let sink = Arc::new(KeepingSink::new());
         let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
         run(async {
-            let settings = JobSettings { restart: restart.clone(), ..checkpointed(workers, folder.path(), true) };
+            let settings =
+                JobSettings { restart: restart.clone(), ..checkpointed(workers, folder.path(), true) };
             let job = start(&source, &sink, settings).await.unwrap();
             for (number, part) in lines.chunks(60).enumerate() {
                 feed(&source, part);
