@@ -155,4 +155,6 @@ impl Drop for Session {
 }
 
 #[cfg(test)]
+mod graph_tests;
+#[cfg(test)]
 mod tests;
