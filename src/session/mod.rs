@@ -155,6 +155,10 @@ impl Drop for Session {
 }
 
 #[cfg(test)]
+<<<<<<< .merge_file_FQrLou
 mod equivalence;
+=======
+mod graph_tests;
+>>>>>>> .merge_file_SdUpEn
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-# Plans that only insert, in streaming mode.
+# Queries in streaming mode.
 SET 'sql-client.display.print-time-cost' = 'false';
 [INFO] Execute statement succeeded.
 !info
