@@ -159,11 +159,10 @@ async fn check(file: &str) -> (usize, Vec<String>) {
     (exact, wrong)
 }
 
-/// Rounds numbers of many digits: the last of a sum of doubles depend on how it is added. The entries of a multiset are sorted.
+/// Rounds numbers: the last of a sum of doubles depend on how it is added. The entries of a multiset are sorted.
 fn rounded(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     for cell in rows.iter_mut().flatten() {
-        let digits = cell.split_once('.').map_or(0, |(_, fraction)| fraction.len());
-        if let (true, Ok(number)) = (digits > 9, cell.parse::<f64>()) {
+        if let (true, Ok(number)) = (cell.contains('.'), cell.parse::<f64>()) {
             *cell = format!("{number:.8}");
         }
         if let Some(entries) = cell.strip_prefix('{').and_then(|cell| cell.strip_suffix('}')) {

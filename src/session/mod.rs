@@ -155,10 +155,8 @@ impl Drop for Session {
 }
 
 #[cfg(test)]
-<<<<<<< .merge_file_FQrLou
 mod equivalence;
-=======
+#[cfg(test)]
 mod graph_tests;
->>>>>>> .merge_file_SdUpEn
 #[cfg(test)]
 mod tests;
