@@ -2,9 +2,9 @@
 
 mod crash;
 mod damage;
+mod every_type;
 mod evolution;
 mod model;
-mod types;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
-use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
+use arrow::dataevery_type::{DataType, Field, Int64Type, Schema, SchemaRef};
 
 use super::disk::Disk;
 use super::*;
