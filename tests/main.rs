@@ -3,6 +3,9 @@
 
 mod architecture;
 mod bad_input;
+mod changelogs;
+mod contract;
+mod crash;
 mod examples;
 mod expressions;
 mod explain_modes;

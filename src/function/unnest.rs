@@ -98,7 +98,7 @@ fn places(collection: &ArrayRef, offsets: &[i32], counts: Option<&Int32Array>, i
 fn expanded(elements: &ArrayRef, element_types: &[ArrowType]) -> Result<Vec<ArrayRef>> {
     let Some(rows) = elements.as_struct_opt() else { return Ok(vec![Arc::clone(elements)]) };
     let fields = rows.columns();
-    if !fields.iter().map(|field| field.data_type()).eq(element_types) {
+    if !fields.iter().map(Array::data_type).eq(element_types) {
         return Err(Error::internal("the columns of UNNEST are not the fields of its elements"));
     }
     let Some(nulls) = rows.nulls().filter(|nulls| nulls.null_count() > 0) else { return Ok(fields.to_vec()) };

@@ -8,6 +8,8 @@ mod state;
 
 pub(crate) use checkpoint::default_folder;
 pub use job::JobStatus;
+#[cfg(test)]
+pub(crate) use job::Lockstep;
 pub(crate) use job::{
     CheckpointSettings, JobHandle, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy,
     RestoreSettings, StopMode,

@@ -207,8 +207,9 @@ impl Binder<'_> {
         keys: &[(usize, &ast::OrderByExpr)],
         limit: Limits,
     ) -> LogicalPlan {
-        let is_sorted = !keys.is_empty() && !(self.is_streaming && limit == (0, None));
-        limited(if is_sorted { sort(input, columns, keys) } else { input }, limit)
+        let is_ignored = self.is_streaming && limit == (0, None);
+        let plan = if keys.is_empty() || is_ignored { input } else { sort(input, columns, keys) };
+        limited(plan, limit)
     }
 
     /// Returns which output column an ORDER BY expression names, by number or by name.

@@ -10,6 +10,8 @@
 
 mod attempt;
 mod blueprint;
+#[cfg(test)]
+mod checkpoint_tests;
 mod coordinator;
 mod driver;
 mod epoch;
@@ -17,6 +19,8 @@ mod exchange;
 mod handle;
 mod intake;
 mod layout;
+#[cfg(test)]
+mod lockstep;
 mod outbox;
 mod restart;
 mod settings;
@@ -32,6 +36,8 @@ mod worker;
 mod writer_task;
 
 pub(crate) use handle::JobHandle;
+#[cfg(test)]
+pub(crate) use lockstep::Lockstep;
 pub use settings::JobStatus;
 pub(crate) use settings::{
     CheckpointSettings, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy, RestoreSettings, StopMode,

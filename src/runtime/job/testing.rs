@@ -1,6 +1,7 @@
 //! Jobs in tests: a source that a test feeds, a sink that keeps what was committed, and graphs built by hand.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,7 +12,7 @@ use bytes::Bytes;
 use datafusion::common::DFSchema;
 use tokio::sync::{Notify, watch};
 
-use super::settings::{JobSettings, RestartStrategy};
+use super::settings::{CheckpointSettings, JobSettings, RestartStrategy};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::testing::Printed;
 use crate::connector::{
@@ -49,9 +50,11 @@ pub(super) struct ScriptedSource {
     /// Outages that have happened, by step.
     outages: Mutex<Vec<usize>>,
     /// The positions that were released.
-    pub(super) released: Mutex<Vec<String>>,
-    /// How many steps were read.
-    pub(super) read: AtomicUsize,
+    released: Mutex<Vec<String>>,
+    /// How many steps were read, repeated ones included.
+    read: AtomicUsize,
+    /// The step behind the last one that was read.
+    next: watch::Sender<usize>,
 }
 
 impl ScriptedSource {
@@ -63,7 +66,24 @@ impl ScriptedSource {
             outages: Mutex::default(),
             released: Mutex::default(),
             read: AtomicUsize::new(0),
+            next: watch::Sender::new(0),
         })
+    }
+
+    /// Returns how many steps were read, repeated ones included.
+    pub(super) fn read_count(&self) -> usize {
+        self.read.load(Ordering::SeqCst)
+    }
+
+    /// Returns the positions that were released.
+    pub(super) fn released(&self) -> Vec<String> {
+        self.released.lock().unwrap().clone()
+    }
+
+    /// Waits until all steps were read and the job asks for more.
+    pub(super) async fn wait_until_read(&self) {
+        let steps = self.steps.borrow().len();
+        self.next.subscribe().wait_for(|next| *next >= steps).await.unwrap();
     }
 
     /// Adds a step.
@@ -109,6 +129,7 @@ struct ScriptedReader {
 impl SourceReader for ScriptedReader {
     async fn next(&mut self) -> Result<SourceEvent> {
         let (next, ends) = (self.next, self.source.ends);
+        self.source.next.send_replace(next);
         let step = {
             let steps = self.steps.wait_for(|steps| steps.len() > next || ends).await.unwrap();
             steps.get(next).cloned()
@@ -180,6 +201,10 @@ pub(super) struct KeepingSink {
     pub(super) blocked: Notify,
     /// The write that fails.
     fails_at: Option<usize>,
+    /// How many commits are still to land and then be reported as failed.
+    lost_commits: AtomicUsize,
+    /// How many commits have landed, repeated ones included.
+    commit_count: watch::Sender<usize>,
 }
 
 impl KeepingSink {
@@ -190,6 +215,8 @@ impl KeepingSink {
             is_open: watch::Sender::new(true),
             blocked: Notify::new(),
             fails_at: None,
+            lost_commits: AtomicUsize::new(0),
+            commit_count: watch::Sender::new(0),
         }
     }
 
@@ -201,6 +228,16 @@ impl KeepingSink {
     pub(super) fn failing_at(mut self, row: usize) -> KeepingSink {
         self.fails_at = Some(row);
         self
+    }
+
+    pub(super) fn losing_commits(self, count: usize) -> KeepingSink {
+        self.lost_commits.store(count, Ordering::SeqCst);
+        self
+    }
+
+    /// Waits until so many commits have landed.
+    pub(super) async fn wait_for_commits(&self, count: usize) {
+        self.commit_count.subscribe().wait_for(|commits| *commits >= count).await.unwrap();
     }
 
     /// Lets writers write.
@@ -297,7 +334,9 @@ impl Committer for KeepingCommitter {
             all.extend(lines.lines().map(|line| (writer, line.to_owned())));
         }
         self.0.committed.lock().unwrap().insert(checkpoint, all);
-        Ok(())
+        self.0.commit_count.send_modify(|commits| *commits += 1);
+        let lost = self.0.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lost| lost.checked_sub(1));
+        if lost.is_ok() { Err(Error::unavailable("the answer to a commit was lost")) } else { Ok(()) }
     }
 }
 
@@ -367,6 +406,20 @@ pub(super) fn settings(workers: usize) -> JobSettings {
         restart: RestartStrategy::None,
         memory_budget: usize::MAX,
     }
+}
+
+/// Makes settings of a job with checkpoints below a folder, which are as frequent as they can be or made only when asked for.
+pub(super) fn checkpointed(workers: usize, folder: &Path, is_frequent: bool) -> JobSettings {
+    let checkpoints = CheckpointSettings {
+        interval: is_frequent.then_some(Duration::from_millis(1)),
+        min_pause: Duration::ZERO,
+        timeout: Duration::from_secs(60),
+        tolerable_failures: 0,
+        folder: folder.to_owned(),
+        retained: 1,
+        is_kept_on_cancel: true,
+    };
+    JobSettings { checkpoints: Some(checkpoints), ..settings(workers) }
 }
 
 /// Makes a place for printed lines.

@@ -138,7 +138,7 @@ fn a_source_that_two_read_is_read_once() {
         graph.sink(sink, &[], read);
     }
     run(async { JobHandle::start(graph.0, settings(2), output()).await.unwrap().finished().await }).unwrap();
-    assert_eq!(source.read.load(std::sync::atomic::Ordering::SeqCst), 3);
+    assert_eq!(source.read_count(), 3);
     for sink in &sinks {
         assert_eq!(sink.lines(), lines);
     }
@@ -182,7 +182,7 @@ fn a_slow_sink_holds_the_source_back() {
         let job = start_copy(&source, &sink, settings(2)).await.unwrap();
         sink.blocked.notified().await;
         // All queues fill up, and then the source stands still.
-        let read = || source.read.load(std::sync::atomic::Ordering::SeqCst);
+        let read = || source.read_count();
         let (mut before, mut unchanged) = (0, 0);
         while unchanged < 100_000 {
             unchanged = if read() == before { unchanged + 1 } else { 0 };
@@ -226,7 +226,7 @@ fn a_job_that_is_asked_to_finish_commits_what_it_has_read() {
         assert_eq!(job.status(), JobStatus::Canceled);
     });
     assert_eq!(sink.lines(), lines);
-    assert_eq!(*source.released.lock().unwrap(), ["6"]);
+    assert_eq!(source.released(), ["6"]);
 }
 
 #[test]

@@ -52,11 +52,8 @@ fn a_crash_at_any_step_leaves_the_old_or_the_new_checkpoint() {
         let mut steps = 0;
         loop {
             let folder = tempfile::tempdir().unwrap();
-            fs::create_dir(folder.path().join("job")).unwrap();
             let disk = Disk::dying_after(steps);
-            let job = JobFolder::acquire(folder.path(), "job", 1).unwrap();
-            fs::create_dir_all(job.path()).unwrap();
-            let mut store = CheckpointStore::open_on(disk.clone(), job, retained).unwrap();
+            let mut store = open_on(disk.clone(), folder.path(), 1, retained);
             let (acknowledged, _) = run(&mut store, 1..4, folder.path());
             drop(store);
             let (mut store, found) = recover(folder.path(), 1, retained);
@@ -84,9 +81,7 @@ fn a_crash_while_a_job_takes_over_a_savepoint_leaves_the_savepoint() {
     loop {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::dying_after(steps);
-        let job = JobFolder::acquire(folder.path(), "job", 2).unwrap();
-        fs::create_dir_all(job.path()).unwrap();
-        let mut store = CheckpointStore::open_on(disk.clone(), job, 1).unwrap();
+        let mut store = open_on(disk.clone(), folder.path(), 2, 1);
         let restore = Restore::open(&savepoint).unwrap();
         let result = store.continue_from(&restore).and_then(|()| run(&mut store, 3..5, folder.path()).1);
         drop(store);
@@ -108,8 +103,7 @@ fn changes_of_a_failed_checkpoint_are_in_the_next_one() {
     loop {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::dying_after(steps);
-        let job = JobFolder::acquire(folder.path(), "job", 1).unwrap();
-        let mut store = CheckpointStore::open_on(disk.clone(), job, 1).unwrap();
+        let mut store = open_on(disk.clone(), folder.path(), 1, 1);
         let write = |store: &mut CheckpointStore, number| {
             let (upserts, deletes, _) = history(number);
             write(store, vec![operator("agg", groups(), changes(&upserts, &deletes, 1))])
@@ -138,8 +132,7 @@ fn a_restart_within_the_process_forgets_what_came_after_the_checkpoint() {
     loop {
         let folder = tempfile::tempdir().unwrap();
         let disk = Disk::dying_after(i64::MAX);
-        let job = JobFolder::acquire(folder.path(), "job", 1).unwrap();
-        let mut store = CheckpointStore::open_on(disk.clone(), job, 1).unwrap();
+        let mut store = open_on(disk.clone(), folder.path(), 1, 1);
         let write = |store: &mut CheckpointStore, key, gone: &[i64]| {
             write(store, vec![operator("agg", groups(), changes(&[(key, None)], gone, 1))])
         };
@@ -225,7 +218,7 @@ fn every_durable_step_is_told_to_tracing() {
     let subscriber = tracing_subscriber::registry().with(Count(Arc::clone(&count)));
     tracing::subscriber::with_default(subscriber, || {
         let folder = tempfile::tempdir().unwrap();
-        run(&mut open(folder.path(), 1, 1), 1..3, folder.path()).1.unwrap();
+        run(&mut open_on(Disk::default(), folder.path(), 1, 1), 1..3, folder.path()).1.unwrap();
     });
     assert!(count.load(Ordering::SeqCst) > 30, "{count:?}");
 }

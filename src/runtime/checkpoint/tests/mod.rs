@@ -110,7 +110,11 @@ fn write_as(
 }
 
 fn open(folder: &Path, id: u128, retained: usize) -> CheckpointStore {
-    CheckpointStore::open(JobFolder::acquire(folder, "job", id).unwrap(), retained).unwrap()
+    open_on(Disk::dying_after(i64::MAX), folder, id, retained)
+}
+
+fn open_on(disk: Disk, folder: &Path, id: u128, retained: usize) -> CheckpointStore {
+    CheckpointStore::open_on(disk, JobFolder::acquire(folder, "job", id).unwrap(), retained).unwrap()
 }
 
 /// Reads a table as several workers would.

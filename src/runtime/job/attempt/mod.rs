@@ -191,6 +191,10 @@ impl Attempt<'_> {
                 );
             }
             mode => {
+                // What was read is written, too.
+                while let Ok(item) = self.items.try_recv() {
+                    self.intake.take(item);
+                }
                 self.stop.get_or_insert(mode);
             }
         }

@@ -21,7 +21,7 @@ impl Accumulator for Count {
     }
 
     fn update(&mut self, values: Option<&ArrayRef>, rows: &Rows<'_>) -> Result<()> {
-        let nulls = values.and_then(|values| values.logical_nulls()).filter(|nulls| nulls.null_count() > 0);
+        let nulls = values.and_then(Array::logical_nulls).filter(|nulls| nulls.null_count() > 0);
         // The slots take the place of values, which are not looked at.
         rows.for_each_value(rows.slots, nulls.as_ref(), |slot, _, is_retraction| {
             self.counts[slot] += if is_retraction { -1 } else { 1 };

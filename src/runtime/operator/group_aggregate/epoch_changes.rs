@@ -69,7 +69,7 @@ impl EpochChanges {
 
     /// Returns how many bytes are allocated.
     pub(super) fn bytes(&self) -> usize {
-        let pieces = self.results.iter().flatten().map(|piece| piece.get_array_memory_size());
+        let pieces = self.results.iter().flatten().map(Array::get_array_memory_size);
         self.row_counts.capacity() * size_of::<i64>() + pieces.sum::<usize>()
     }
 }

@@ -71,6 +71,9 @@ impl ExtremeTracker {
     /// Forgets a slot, whose entries have gone.
     pub(super) fn clear(&mut self, slot: u32, entries: &mut Entries) {
         self.best[slot as usize] = ABSENT;
+        if self.heaps.is_empty() {
+            return;
+        }
         for entry in self.heaps.remove(&slot).unwrap_or_default() {
             entries.unpin(entry, self.pin);
         }

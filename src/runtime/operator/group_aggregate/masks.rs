@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use arrow::array::{Array, ArrayRef, AsArray};
-use arrow::buffer::BooleanBuffer;
+use arrow::buffer::{BooleanBuffer, NullBuffer};
 
 use super::rows::Selection;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ impl Masks {
             .as_boolean_opt()
             .ok_or_else(|| Error::internal("a FILTER is a column of BOOLEAN"))?;
         let mut mask = column.values().clone();
-        for also in column.nulls().map(|nulls| nulls.inner()).into_iter().chain(&self.masks[0].1) {
+        for also in column.nulls().map(NullBuffer::inner).into_iter().chain(&self.masks[0].1) {
             mask = &mask & also;
         }
         self.masks.push((filter, Some(mask)));

@@ -300,9 +300,9 @@ impl Model {
         let key = values[0].to_owned();
         let group = self.groups.entry(key.clone()).or_insert_with(|| (0, vec![Vec::new(); self.calls.len()]));
         if kind.is_retraction() {
-            group.0 -= 1
+            group.0 -= 1;
         } else {
-            group.0 += 1
+            group.0 += 1;
         }
         for (number, call) in self.calls.iter().enumerate() {
             if call.filter.is_some_and(|filter| values[filter] != "true") {
@@ -313,9 +313,9 @@ impl Model {
             if call.is_distinct {
                 let count = self.counts.entry((key.clone(), number, value.to_owned())).or_default();
                 if kind.is_retraction() {
-                    *count -= 1
+                    *count -= 1;
                 } else {
-                    *count += 1
+                    *count += 1;
                 }
                 if *count != usize::from(!kind.is_retraction()) {
                     continue;
@@ -502,6 +502,61 @@ fn many_calls_share_their_tables() {
         let calls: Vec<AggregateCall> = (0..12).map(|_| all[random.below(all.len())].clone()).collect();
         agrees_with_model(&calls, seed % 3 != 0, 1000 + seed);
     }
+}
+
+/// Runs one epoch of several batches.
+fn epoch_of(operator: &mut GroupAggregateOperator, input: &SchemaRef, batches: &[&[String]]) -> Vec<String> {
+    let mut output = Output::default();
+    for lines in batches {
+        operator.process(0, super::super::testing::batch(input, lines), &mut output).unwrap();
+    }
+    let end = EpochEnd { number: 1, time_ms: 0, watermark: NO_WATERMARK, is_last: false };
+    operator.end_epoch(&end, &mut output).unwrap();
+    let batches: Vec<_> = output.drain().collect();
+    assert!(batches.iter().all(|batch| batch.row_count() <= 8192));
+    batches.iter().flat_map(super::super::testing::lines).collect()
+}
+
+#[test]
+fn an_epoch_of_several_batches_adds_up_to_its_rows() {
+    let input = model_schema();
+    let all = every_call();
+    for seed in 0..30 {
+        let mut random = Random::new(500 + seed);
+        let calls: Vec<AggregateCall> = (0..6)
+            .map(|_| {
+                let call = all[random.below(all.len())].clone();
+                let is_distinct = random.chance(40) && !call.arguments.is_empty();
+                AggregateCall { is_distinct, filter: random.chance(30).then_some(4), ..call }
+            })
+            .collect();
+        let lines = random.changelog(&input, &[], 80);
+        let mut operator = operator(&input, &[0], &calls, true);
+        let mut model = Model { calls, groups: BTreeMap::new(), counts: BTreeMap::new() };
+        let mut out = Vec::new();
+        for epoch in random.split(&lines) {
+            epoch.iter().for_each(|line| model.apply(line));
+            out.extend(epoch_of(&mut operator, &input, &random.split(epoch)));
+            assert_eq!(fold(&out), model.rows(), "{:?}\n{}", model.calls, lines.join("\n"));
+        }
+        let retractions = super::super::testing::retractions(&lines);
+        out.extend(epoch_of(&mut operator, &input, &random.split(&retractions)));
+        assert_eq!(fold(&out), Multiset::new());
+    }
+}
+
+#[test]
+fn many_groups_leave_in_batches_and_in_the_order_of_their_first_row() {
+    let input = schema(&[("k", ArrowType::Int32), ("v", ArrowType::Int32)]);
+    let calls = [call(&input, AggregateFunction::Sum, Some(1))];
+    let mut operator = operator(&input, &[0], &calls, true);
+    let keys: Vec<usize> = (0..9000).map(|n| n * 7 % 9000 + n / 9000).collect();
+    let inserts: Vec<String> = keys.iter().map(|key| format!("+I {key} 1")).collect();
+    assert_eq!(epoch_of(&mut operator, &input, &[&inserts]), inserts);
+    let updates = epoch_of(&mut operator, &input, &[&inserts[..4000], &inserts[4000..]]);
+    let expected: Vec<String> =
+        keys.iter().flat_map(|key| [format!("-U {key} 1"), format!("+U {key} 2")]).collect();
+    assert_eq!(updates, expected);
 }
 
 #[test]

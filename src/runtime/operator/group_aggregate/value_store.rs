@@ -63,16 +63,18 @@ pub(super) enum ValueStore {
     /// The number is the value.
     Narrow(ArrowType),
     /// The number is a slot of the index.
-    Indexed {
-        /// The type.
-        data_type: ArrowType,
-        /// The values.
-        index: KeyIndex,
-        /// How often each is used; `FREE` for a slot without value.
-        uses: Vec<u32>,
-        /// Values that may have no use.
-        idle: Vec<u32>,
-    },
+    Indexed(Box<IndexedValues>),
+}
+
+/// Values that are each there once.
+#[derive(Debug)]
+pub(super) struct IndexedValues {
+    data_type: ArrowType,
+    index: KeyIndex,
+    /// How often each is used; `FREE` for a slot without value.
+    uses: Vec<u32>,
+    /// Values that may have no use.
+    idle: Vec<u32>,
 }
 
 /// The uses of a slot without value.
@@ -87,12 +89,12 @@ impl ValueStore {
         if is_narrow(data_type) {
             return Ok(ValueStore::Narrow(data_type.clone()));
         }
-        Ok(ValueStore::Indexed {
+        Ok(ValueStore::Indexed(Box::new(IndexedValues {
             data_type: data_type.clone(),
             index: KeyIndex::new(std::slice::from_ref(data_type))?,
             uses: Vec::new(),
             idle: Vec::new(),
-        })
+        })))
     }
 
     /// Returns the values of a column, each with its group. Who keeps one says so by `retain`; the others go with `sweep`.
@@ -115,7 +117,8 @@ impl ValueStore {
                     .map(|(row, (slot, code))| value(row, *slot, code))
                     .collect())
             }
-            ValueStore::Indexed { index, uses, idle, .. } => {
+            ValueStore::Indexed(values) => {
+                let IndexedValues { index, uses, idle, .. } = values.as_mut();
                 let (mut hashes, mut found) = (Vec::new(), Vec::new());
                 hash_rows(std::slice::from_ref(column), column.len(), &mut hashes)?;
                 index.intern(std::slice::from_ref(column), &hashes, &mut found)?;
@@ -134,18 +137,19 @@ impl ValueStore {
 
     /// Keeps a value.
     pub(super) fn retain(&mut self, value: SlotValue) {
-        if let ValueStore::Indexed { uses, .. } = self
+        if let ValueStore::Indexed(values) = self
             && !value.is_null()
         {
-            uses[value.code() as usize] += 1;
+            values.uses[value.code() as usize] += 1;
         }
     }
 
     /// Lets a value go that was kept.
     pub(super) fn release(&mut self, value: SlotValue) {
-        if let ValueStore::Indexed { uses, idle, .. } = self
+        if let ValueStore::Indexed(values) = self
             && !value.is_null()
         {
+            let IndexedValues { uses, idle, .. } = values.as_mut();
             let at = value.code() as u32;
             uses[at as usize] -= 1;
             if uses[at as usize] == 0 {
@@ -156,7 +160,8 @@ impl ValueStore {
 
     /// Forgets values that nobody keeps.
     pub(super) fn sweep(&mut self) {
-        if let ValueStore::Indexed { index, uses, idle, .. } = self {
+        if let ValueStore::Indexed(values) = self {
+            let IndexedValues { index, uses, idle, .. } = values.as_mut();
             for at in idle.drain(..) {
                 if uses[at as usize] == 0 {
                     uses[at as usize] = FREE;
@@ -170,7 +175,7 @@ impl ValueStore {
     pub(super) fn compare(&self, left: SlotValue, right: SlotValue) -> Ordering {
         match self {
             ValueStore::Narrow(data_type) => compare_narrow(data_type, left.code(), right.code()),
-            ValueStore::Indexed { index, .. } => index.compare(left.code() as u32, right.code() as u32),
+            ValueStore::Indexed(values) => values.index.compare(left.code() as u32, right.code() as u32),
         }
     }
 
@@ -191,7 +196,8 @@ impl ValueStore {
                     nulls,
                 )
             }
-            ValueStore::Indexed { data_type, index, .. } => {
+            ValueStore::Indexed(indexed) => {
+                let IndexedValues { data_type, index, .. } = indexed.as_ref();
                 let kept: Vec<u32> =
                     values.iter().filter_map(present).map(|value| value.code() as u32).collect();
                 if kept.is_empty() {
@@ -213,8 +219,11 @@ impl ValueStore {
     pub(super) fn bytes(&self) -> usize {
         match self {
             ValueStore::Narrow(_) => 0,
-            ValueStore::Indexed { index, uses, idle, .. } => {
-                index.bytes() + (uses.capacity() + idle.capacity()) * size_of::<u32>()
+            ValueStore::Indexed(values) => {
+                let IndexedValues { index, uses, idle, .. } = values.as_ref();
+                size_of::<IndexedValues>()
+                    + index.bytes()
+                    + (uses.capacity() + idle.capacity()) * size_of::<u32>()
             }
         }
     }

@@ -127,7 +127,9 @@ impl Emission {
             for (side, state) in sides.iter().enumerate() {
                 let rows = &self.rows[side][start..end];
                 let width = state.store().width().min(schema.fields().len() - columns.len());
-                if side == incoming.input {
+                if side == incoming.input && is_whole(rows, incoming.rows().num_rows()) {
+                    columns.extend_from_slice(&incoming.rows().columns()[..width]);
+                } else if side == incoming.input {
                     let rows = positions(rows);
                     for at in 0..width {
                         columns.push(take(incoming.rows().column(at), &rows, None)?);
@@ -160,6 +162,11 @@ impl Emission {
         self.kinds.retain(|kind| *kind != VOID);
         self.void_count = 0;
     }
+}
+
+/// Returns whether rows are all rows of a batch, each once, as where each has one partner.
+fn is_whole(rows: &[u32], row_count: usize) -> bool {
+    rows.len() == row_count && rows.iter().enumerate().all(|(at, row)| at == *row as usize)
 }
 
 /// Returns positions for `take`, where `ABSENT` is NULL.

@@ -40,6 +40,12 @@ impl Incoming {
         self.batch.kind_bytes().map_or(0, |kinds| kinds[row])
     }
 
+    /// Returns whether a row is added, not taken back.
+    #[inline]
+    pub(super) fn is_added(&self, row: usize) -> bool {
+        self.kind(row) & 1 == 0
+    }
+
     /// Adds a row to its side or takes it back.
     #[inline]
     pub(super) fn apply(&self, sides: &mut [SideState], row: usize) -> Applied {
@@ -49,7 +55,7 @@ impl Incoming {
         }
         let side = &mut sides[self.input];
         let was_empty = side.is_empty(slot);
-        let number = if self.kind(row) & 1 == 0 {
+        let number = if self.is_added(row) {
             side.add(slot, &self.arrivals, row)
         } else {
             side.remove(slot, &self.arrivals, row);
@@ -68,7 +74,8 @@ pub(super) fn without_unchanged_updates(batch: ChangelogBatch) -> Result<Changel
     let rows = kinds.len();
     let goes_and_comes = |row: usize| kinds[row] & 1 == 1 && kinds[row + 1] & 1 == 0;
     let mut unchanged = BooleanBuffer::collect_bool(rows - 1, goes_and_comes);
-    for column in batch.rows().columns() {
+    let columns = batch.rows().columns().iter().filter(|column| !column.data_type().is_null());
+    for column in columns {
         if unchanged.count_set_bits() == 0 || column.data_type().is_nested() {
             return Ok(batch);
         }

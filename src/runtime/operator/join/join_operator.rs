@@ -3,6 +3,8 @@
 //! A join without residual needs no count of partners per row: whether a row has partners is whether the other side's chain of
 //! its key is empty. Only with a residual does each row of a preserved side count its own.
 
+use std::ops::Range;
+
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::Expr;
@@ -40,9 +42,12 @@ impl JoinOperator {
         let [left, right] = inputs else {
             return Err(Error::internal("a join has two inputs"));
         };
+        if spec.is_null_aware && spec.keys.len() != 1 {
+            return Err(Error::internal(format!("a null-aware join has {} keys", spec.keys.len())));
+        }
         let schemas = [left, right].map(|input| SchemaRef::clone(input.arrow_schema()));
         let is_rewritten = spec.is_null_aware && spec.residual.is_some();
-        let spec = if is_rewritten { &null_aware_as_residual(spec, &schemas[0])? } else { spec };
+        let spec = if is_rewritten { &null_aware_as_residual(spec, &schemas[0]) } else { spec };
         let residual = spec.residual.as_ref().map(|condition| Residual::new(condition, &spec.pair_schema));
         let residual = residual.transpose()?;
         let key_columns = vec![
@@ -101,7 +106,7 @@ impl JoinOperator {
     }
 
     /// Decides what rows with their pairs make of an outer, semi or anti join.
-    fn decide(&mut self, incoming: &Incoming, rows: std::ops::Range<usize>, pairs: &Pairs) {
+    fn decide(&mut self, incoming: &Incoming, rows: Range<usize>, pairs: &Pairs) {
         let mut at = 0;
         for row in rows {
             let from = at;
@@ -121,32 +126,27 @@ impl JoinOperator {
     }
 
     fn decide_outer(&mut self, incoming: &Incoming, row: usize, partners: &[u32], is_turn: bool) {
-        let kind = incoming.kind(row);
-        let is_outer = preserves(self.kind, incoming.input);
-        let other_is_outer = preserves(self.kind, 1 - incoming.input);
+        let (input, is_added) = (incoming.input, incoming.is_added(row));
+        let [is_outer, other_is_outer] = [input, 1 - input].map(|side| preserves(self.kind, side));
         if partners.is_empty() {
             if is_outer {
-                let padded = if kind & 1 == 0 { INSERT } else { DELETE };
-                self.emission.push(padded, incoming.input, row as u32, ABSENT);
+                self.emission.push(if is_added { INSERT } else { DELETE }, input, row as u32, ABSENT);
             }
             return;
         }
-        if kind & 1 == 0 {
-            if other_is_outer {
-                self.turn(incoming, partners, is_turn, kind, DELETE, Cancel::Coming);
-            }
-            let joined = if is_outer || other_is_outer { INSERT } else { kind };
-            partners
-                .iter()
-                .for_each(|partner| self.emission.push(joined, incoming.input, row as u32, *partner));
-        } else {
-            let joined = if is_outer { DELETE } else { kind };
-            partners
-                .iter()
-                .for_each(|partner| self.emission.push(joined, incoming.input, row as u32, *partner));
-            if other_is_outer {
-                self.turn(incoming, partners, is_turn, kind, INSERT, Cancel::Coming);
-            }
+        if is_added && other_is_outer {
+            self.turn(incoming, row, partners, is_turn, DELETE, Cancel::Coming);
+        }
+        let joined = match is_added {
+            true if is_outer || other_is_outer => INSERT,
+            false if is_outer => DELETE,
+            _ => incoming.kind(row),
+        };
+        for partner in partners {
+            self.emission.push(joined, input, row as u32, *partner);
+        }
+        if !is_added && other_is_outer {
+            self.turn(incoming, row, partners, is_turn, INSERT, Cancel::Coming);
         }
     }
 
@@ -159,42 +159,41 @@ impl JoinOperator {
             }
             return;
         }
-        let shown = match (is_semi, kind & 1 == 0) {
+        let shown = match (is_semi, incoming.is_added(row)) {
             (true, _) => kind,
             (false, true) => DELETE,
             (false, false) => INSERT,
         };
-        self.turn(incoming, partners, is_turn, kind, shown, Cancel::Both);
+        self.turn(incoming, row, partners, is_turn, shown, Cancel::Both);
     }
 
     /// Emits, alone and with the kind `shown`, those partners for which the row is the first, or was the last.
     fn turn(
         &mut self,
         incoming: &Incoming,
+        row: usize,
         partners: &[u32],
         is_turn: bool,
-        kind: u8,
         shown: u8,
         cancel: Cancel,
     ) {
         if self.residual.is_none() {
-            if is_turn {
-                partners
-                    .iter()
-                    .for_each(|partner| self.emission.push_alone(shown, incoming.input, *partner, cancel));
+            for partner in partners.iter().filter(|_| is_turn) {
+                self.emission.push_alone(shown, incoming.input, *partner, cancel);
             }
             return;
         }
+        let is_added = incoming.is_added(row);
         let other = &mut self.sides[1 - incoming.input];
         let (mut last, mut before) = (ABSENT, 0);
         for partner in partners {
+            // A row that counts several times stands here as often, side by side.
             if *partner != last {
                 last = *partner;
                 before = other.associations(last);
-                let after = if kind & 1 == 0 { before + 1 } else { before.saturating_sub(1) };
-                other.set_associations(last, after);
+                other.set_associations(last, if is_added { before + 1 } else { before.saturating_sub(1) });
             }
-            if before == u32::from(kind & 1 == 1) {
+            if before == u32::from(!is_added) {
                 self.emission.push_alone(shown, incoming.input, *partner, cancel);
             }
         }
@@ -284,15 +283,13 @@ fn shows_unmatched(kind: JoinKind, side: usize) -> bool {
 
 /// Writes NOT IN with a further condition as a condition of every pair: `x NOT IN (SELECT y …)` is no answer for pairs in which
 /// either is NULL.
-fn null_aware_as_residual(spec: &JoinSpec, left_schema: &SchemaRef) -> Result<JoinSpec> {
-    let [key] = spec.keys.as_slice() else {
-        return Err(Error::internal("a null-aware join has more than one key"));
-    };
+fn null_aware_as_residual(spec: &JoinSpec, left_schema: &SchemaRef) -> JoinSpec {
+    let key = &spec.keys[0];
     let columns = spec.pair_schema.columns();
     let left = Expr::Column(columns[key.left].clone());
     let right = Expr::Column(columns[left_schema.fields().len() + key.right].clone());
     let is_unknown = left.clone().is_null().or(right.clone().is_null());
     let may_be_equal = left.eq(right).or(is_unknown);
     let residual = spec.residual.clone().map_or(may_be_equal.clone(), |residual| residual.and(may_be_equal));
-    Ok(JoinSpec { keys: Vec::new(), residual: Some(residual), is_null_aware: false, ..spec.clone() })
+    JoinSpec { keys: Vec::new(), residual: Some(residual), is_null_aware: false, ..spec.clone() }
 }

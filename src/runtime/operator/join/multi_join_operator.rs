@@ -81,7 +81,7 @@ impl MultiJoinOperator {
         }
         let has_optional = self.is_optional.contains(&true);
         let pads = is_turn && self.is_optional[input];
-        if kind & 1 == 0 {
+        if incoming.is_added(row) {
             if pads {
                 self.pad(DELETE, incoming, row, output)?;
             }

@@ -48,7 +48,7 @@ impl JoinOperator {
         if !incoming.apply(&mut self.sides, row).is_turn {
             return;
         }
-        let kind = if incoming.kind(row) & 1 == 0 { DELETE } else { INSERT };
+        let kind = if incoming.is_added(row) { DELETE } else { INSERT };
         if slot == null_slot {
             for at in 0..self.sides[0].slot_count() as u32 {
                 if at != slot && self.sides[1].is_empty(at) {

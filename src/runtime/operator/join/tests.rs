@@ -12,7 +12,7 @@ use super::super::testing::{
 };
 use super::super::{Operator, Output};
 use super::{JoinOperator, MultiJoinOperator};
-use crate::changelog::ChangelogMode;
+use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::plan::{GraphNode, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, OperatorSpec};
 
 const KINDS: [JoinKind; 6] =
@@ -320,7 +320,7 @@ fn a_row_that_is_not_there_is_taken_back_without_harm() {
 #[test]
 fn joins_agree_with_a_look_at_every_pair() {
     let mut random = Random::new(11);
-    let types = [DataType::Int32, DataType::Utf8, DataType::Float64, DataType::Decimal128(10, 2)];
+    let types = [DataType::Int32, DataType::Utf8, DataType::Float64];
     let mut sizes = BTreeMap::new();
     for round in 0..180 {
         let kind = KINDS[round % KINDS.len()];
@@ -381,21 +381,28 @@ fn insert_only_sides_agree_with_a_look_at_every_pair() {
 
 #[test]
 fn nested_and_binary_columns_come_back_as_they_were() {
-    use arrow::array::{ArrayRef, BinaryArray, BooleanArray, Int8Array, ListArray, RecordBatch};
+    use arrow::array::{
+        ArrayRef, BinaryArray, BooleanArray, Int8Array, Int32Builder, ListArray, MapBuilder, RecordBatch,
+        StringBuilder,
+    };
     use arrow::datatypes::{Field, Int32Type, Schema};
-    let key: ArrayRef = Arc::new(Int8Array::from(vec![1, 2, 3]));
     let list =
         ListArray::from_iter_primitive::<Int32Type, _, _>([Some(vec![Some(1), None]), None, Some(vec![])]);
+    let mut map = MapBuilder::new(None, StringBuilder::new(), Int32Builder::new());
+    map.keys().append_value("a");
+    map.values().append_value(1);
+    map.append(true).unwrap();
+    map.append(false).unwrap();
+    map.append(true).unwrap();
     let columns: Vec<ArrayRef> = vec![
-        Arc::clone(&key),
+        Arc::new(Int8Array::from(vec![1, 2, 3])),
         Arc::new(list),
         Arc::new(BinaryArray::from(vec![Some(&b"\xff"[..]), None, Some(b"")])),
         Arc::new(BooleanArray::from(vec![Some(true), None, Some(false)])),
+        Arc::new(map.finish()),
     ];
-    let fields = columns
-        .iter()
-        .enumerate()
-        .map(|(at, column)| Field::new(format!("c{at}"), column.data_type().clone(), true));
+    let fields = columns.iter().enumerate();
+    let fields = fields.map(|(at, column)| Field::new(format!("c{at}"), column.data_type().clone(), true));
     let left = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
     let right = schema(&[("k", DataType::Int8)]);
     let mut spec = case(JoinKind::Full, &DataType::Int8).spec;
@@ -404,21 +411,24 @@ fn nested_and_binary_columns_come_back_as_they_were() {
     spec.pair_schema = Arc::clone(&pair).to_dfschema_ref().unwrap();
     let nodes = [&left, &right].map(|schema| node(schema, ChangelogMode::ALL, &[]));
     let mut join = JoinOperator::new(&spec, &[&nodes[0], &nodes[1]], &pair).unwrap();
-    let rows = RecordBatch::try_new(left, columns.clone()).unwrap();
+    let rows = ChangelogBatch::inserts(RecordBatch::try_new(left, columns).unwrap());
     let mut output = Output::default();
-    join.process(0, crate::changelog::ChangelogBatch::inserts(rows), &mut output).unwrap();
+    join.process(0, rows.clone(), &mut output).unwrap();
     output.drain().for_each(drop);
     join.process(1, batch(&right, &["+I 3", "+I 2", "+I 1", "+I 4"]), &mut output).unwrap();
     let shown: Vec<String> = output.drain().flat_map(|batch| lines(&batch)).collect();
     assert_eq!(
         shown.iter().filter(|line| line.starts_with("+I")).collect::<Vec<_>>(),
         [
-            "+I 3 [] '' false 3",
-            "+I 2 NULL NULL NULL 2",
-            "+I 1 [1,NULL] ff true 1",
-            "+I NULL NULL NULL NULL 4"
+            "+I 3 [] '' false {} 3",
+            "+I 2 NULL NULL NULL NULL 2",
+            "+I 1 [1,NULL] ff true {a:1} 1",
+            "+I NULL NULL NULL NULL NULL 4"
         ]
     );
+    join.process(0, ChangelogBatch::with_kinds(rows.rows().clone(), [RowKind::Delete; 3]), &mut output)
+        .unwrap();
+    assert_eq!(join.sides[0].row_count(), 0, "they are found again");
 }
 
 #[test]

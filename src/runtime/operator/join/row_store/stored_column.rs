@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BinaryArray, BooleanArray, NullArray, StringArray, make_array,
+    Array, ArrayData, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, MapArray, NullArray,
+    StringArray, make_array, new_null_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType as ArrowType};
+use arrow::datatypes::{ArrowNativeType, DataType as ArrowType, FieldRef};
 use arrow::row::{RowConverter, Rows, SortField};
 
 use super::super::ABSENT;
@@ -106,7 +107,7 @@ impl StoredColumn {
                 ViewValues::Bytes(values.offsets().clone(), values.values().clone())
             }
             Values::Encoded(converter, _) => {
-                ViewValues::Encoded(converter.convert_columns(std::slice::from_ref(column))?)
+                ViewValues::Encoded(converter.convert_columns(&[encodable(column)])?)
             }
         };
         // A nested NULL is part of the encoding.
@@ -182,13 +183,17 @@ impl StoredColumn {
                 }
             }
             Values::Encoded(converter, arena) => {
-                let null = converter.convert_columns(&[arrow::array::new_null_array(&self.data_type, 1)])?;
+                let null = converter.convert_columns(&[encodable(&new_null_array(&self.data_type, 1))])?;
                 let parser = converter.parser();
                 let rows = numbers.iter().map(|number| {
                     let is_absent = *number == ABSENT;
                     parser.parse(if is_absent { null.row(0).data() } else { arena.get(*number as usize) })
                 });
-                Arc::clone(&converter.convert_rows(rows)?[0])
+                let column = Arc::clone(&converter.convert_rows(rows)?[0]);
+                match &self.data_type {
+                    ArrowType::Map(entries, is_sorted) => map_of(entries, *is_sorted, &column)?,
+                    _ => column,
+                }
             }
         })
     }
@@ -242,13 +247,36 @@ impl ViewValues {
 
 /// Returns the encoder of a nested type.
 fn converter(data_type: &ArrowType) -> Result<RowConverter> {
-    RowConverter::new(vec![SortField::new(data_type.clone())]).map_err(|error| {
+    let encoded = match data_type {
+        ArrowType::Map(entries, _) => ArrowType::List(Arc::clone(entries)),
+        other => other.clone(),
+    };
+    RowConverter::new(vec![SortField::new(encoded)]).map_err(|error| {
         Error::unsupported(format!(
             "a column of type {data_type} in a join in streaming mode is not supported yet"
         ))
         .hint("Select the parts that are needed before the join.")
         .caused_by(error)
     })
+}
+
+/// Returns a column as it can be encoded: a map is the list of its entries.
+fn encodable(column: &ArrayRef) -> ArrayRef {
+    match column.data_type() {
+        ArrowType::Map(entries, _) => {
+            let map = column.as_map();
+            let values: ArrayRef = Arc::new(map.entries().clone());
+            Arc::new(ListArray::new(Arc::clone(entries), map.offsets().clone(), values, map.nulls().cloned()))
+        }
+        _ => Arc::clone(column),
+    }
+}
+
+/// Makes maps of lists of entries.
+fn map_of(entries: &FieldRef, is_sorted: bool, lists: &ArrayRef) -> Result<ArrayRef> {
+    let (_, offsets, values, nulls) = lists.as_list::<i32>().clone().into_parts();
+    let values = values.as_struct().clone();
+    Ok(Arc::new(MapArray::try_new(Arc::clone(entries), offsets, values, nulls, is_sorted)?))
 }
 
 /// Returns the bits of a column's values, without a copy.

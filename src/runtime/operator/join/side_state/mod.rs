@@ -12,14 +12,14 @@ mod saved;
 use std::sync::Arc;
 
 use arrow::array::ArrayRef;
-use arrow::datatypes::SchemaRef;
+use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use hashbrown::HashTable;
 
 use super::super::super::state::{ABSENT, StateTable, hash_rows, key_group};
 use super::row_journal::RowJournal;
 use super::row_store::{RowStore, RowsView};
 use crate::changelog::{ChangelogMode, RowKind};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JoinSide, JoinUniqueness};
 
 /// The length up to which a chain is searched row by row.
@@ -42,6 +42,8 @@ pub(super) struct SideLayout {
     pub(super) lookup: Lookup,
     /// The columns that tell a row from others.
     pub(super) identity: Vec<usize>,
+    /// The columns that it is looked for by.
+    pub(super) hashed: Vec<usize>,
     /// Whether a new row takes the place of the one with the same identity.
     pub(super) replaces: bool,
     /// Whether equal rows are one row with a count.
@@ -63,10 +65,14 @@ impl SideLayout {
             JoinUniqueness::None => (Lookup::Hash, None),
         };
         let replaced_by = unique_key.filter(|_| is_upsert);
-        let all = || (0..input.arrow_schema().fields().len()).collect();
+        let all: Vec<usize> = (0..input.arrow_schema().fields().len()).collect();
+        // The hash of a map would depend on how it is written.
+        let is_map = |at: &usize| matches!(input.arrow_schema().field(*at).data_type(), ArrowType::Map(..));
+        let without_maps = || all.iter().copied().filter(|at| !is_map(at)).collect();
         SideLayout {
             lookup,
-            identity: replaced_by.map_or_else(all, <[usize]>::to_vec),
+            hashed: unique_key.map_or_else(without_maps, <[usize]>::to_vec),
+            identity: replaced_by.map_or(all, <[usize]>::to_vec),
             replaces: replaced_by.is_some(),
             counts_equal_rows: lookup != Lookup::Never && unique_key.is_none(),
             counts_associations: false,
@@ -113,7 +119,7 @@ pub(super) struct Arrivals {
     view: RowsView,
     /// The number under which each row has been written; `ABSENT` where it has not.
     numbers: Vec<u32>,
-    /// The hash of each row's identity; empty where there is no need.
+    /// The hash that each row is looked for by; empty where there is no need.
     hashes: Vec<u32>,
     /// The key group of each row.
     groups: Vec<u8>,
@@ -224,30 +230,33 @@ impl SideState {
     ) -> Result<Arrivals> {
         let view = self.store.view(columns)?;
         let rows: Vec<u32> = (0..row_count as u32).filter(|row| is_added(*row as usize)).collect();
-        let written = self.allocate(rows.len());
+        let written = self.allocate(rows.len())?;
         self.store.write(&written, &view, &rows);
         let mut numbers = vec![ABSENT; row_count];
         for (row, number) in rows.iter().zip(written) {
             numbers[*row as usize] = number;
         }
-        let hashes = self.identity_hashes(columns, row_count)?;
+        let hashes = self.row_hashes(columns, row_count)?;
         let groups = key_hashes.iter().map(|hash| key_group(*hash)).collect();
         Ok(Arrivals { view, numbers, hashes, groups })
     }
 
-    fn identity_hashes(&self, columns: &[ArrayRef], row_count: usize) -> Result<Vec<u32>> {
+    fn row_hashes(&self, columns: &[ArrayRef], row_count: usize) -> Result<Vec<u32>> {
         if self.layout.lookup != Lookup::Hash {
             return Ok(Vec::new());
         }
-        let columns: Vec<ArrayRef> =
-            self.layout.identity.iter().map(|at| Arc::clone(&columns[*at])).collect();
+        let columns: Vec<ArrayRef> = self.layout.hashed.iter().map(|at| Arc::clone(&columns[*at])).collect();
         let mut hashes = Vec::new();
         hash_rows(&columns, row_count, &mut hashes)?;
         Ok(hashes.into_iter().map(|hash| (hash >> 32) as u32).collect())
     }
 
-    fn allocate(&mut self, count: usize) -> Vec<u32> {
+    fn allocate(&mut self, count: usize) -> Result<Vec<u32>> {
         let reused = count.min(self.free.len());
+        if self.capacity + count >= ABSENT as usize {
+            return Err(Error::unsupported("more than 4 billion rows of one input in the state of a join")
+                .hint("Filter or aggregate before the join, or run with more workers."));
+        }
         let mut numbers = self.free.split_off(self.free.len() - reused);
         numbers.reverse();
         numbers.extend(self.capacity as u32..(self.capacity + count - reused) as u32);
@@ -265,7 +274,7 @@ impl SideState {
         if self.layout.counts_associations {
             self.associations.resize(self.capacity, 0);
         }
-        numbers
+        Ok(numbers)
     }
 
     /// Adds a row under a key and returns its number.
@@ -350,7 +359,7 @@ impl SideState {
             self.prev[number as usize] = last;
         }
         if self.layout.lookup == Lookup::Hash && chain.len > LONG {
-            // The chain has just become long, or has been.
+            // A chain that becomes long enters the index as a whole.
             let mut row = if chain.len == LONG + 1 { chain.first } else { number };
             while row != ABSENT {
                 let hashes = &self.hashes;
@@ -365,14 +374,14 @@ impl SideState {
         let (prev, next) = (self.prev[number as usize], self.next[number as usize]);
         let chain = &mut self.chains[slot as usize];
         if self.layout.lookup == Lookup::Hash && chain.len > LONG {
-            let first = if chain.len == LONG + 1 { chain.first } else { number };
-            let whole = chain.len == LONG + 1;
-            let mut row = first;
+            // A chain that is no longer long leaves the index as a whole.
+            let stays_long = chain.len > LONG + 1;
+            let mut row = if stays_long { number } else { chain.first };
             while row != ABSENT {
                 if let Ok(entry) = self.index.find_entry(spread(self.hashes[row as usize]), |at| *at == row) {
                     entry.remove();
                 }
-                row = if whole { self.next[row as usize] } else { ABSENT };
+                row = if stays_long { ABSENT } else { self.next[row as usize] };
             }
         }
         match prev {

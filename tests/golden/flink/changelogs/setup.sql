@@ -1,0 +1,11 @@
+CREATE TABLE ev (id INT, k STRING, v INT, p DECIMAL(6,2), ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '4' SECOND) WITH ('connector'='filesystem','path'='data/ev','format'='csv','csv.null-literal'='');
+CREATE TABLE dim (k STRING, nm STRING, n INT) WITH ('connector'='filesystem','path'='data/dim','format'='csv');
+CREATE TABLE cdc (id INT, grp STRING, amt INT, price DOUBLE) WITH ('connector'='filesystem','path'='data/cdc','format'='debezium-json');
+CREATE TABLE cdk (id INT, grp STRING, amt INT, price DOUBLE, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector'='filesystem','path'='data/cdc','format'='debezium-json');
+CREATE TABLE ord (oid INT, cid INT, qty INT, PRIMARY KEY (oid) NOT ENFORCED) WITH ('connector'='filesystem','path'='data/ord','format'='debezium-json');
+CREATE TABLE s1 (id INT, k STRING, v INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH ('connector'='filesystem','path'='data/s1','format'='csv');
+CREATE TABLE s2 (k STRING, nm STRING) WITH ('connector'='filesystem','path'='data/s2','format'='csv');
+CREATE TABLE cdcpk (id INT, k STRING, v INT, PRIMARY KEY(id) NOT ENFORCED) WITH ('connector'='filesystem','path'='data/dbz','format'='debezium-json');
+CREATE TABLE l (id INT, k STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH ('connector'='filesystem','path'='data/late','format'='csv');
+CREATE TABLE r (id INT, k STRING, ts TIMESTAMP(3), WATERMARK FOR ts AS ts - INTERVAL '1' SECOND) WITH ('connector'='filesystem','path'='data/r','format'='csv');
+CREATE TABLE cdb (id INT, k STRING, v INT) WITH ('connector'='filesystem','path'='data/dbz','format'='debezium-json');
