@@ -134,12 +134,14 @@ impl Assembly {
                 source
             }
         };
-        let (node_id, distribution) = if is_alone {
-            (source, Distribution::Forward)
+        // A second reader knows the same columns by other names.
+        let is_as_wanted = is_alone && self.graph.nodes[source].schema.columns() == node.schema.columns();
+        let node = if is_as_wanted {
+            source
         } else {
-            (self.pick(source, node, columns, &format!("Source/{}", table.name))?, Distribution::Forward)
+            self.pick(source, node, columns, &format!("Source/{}", table.name))?
         };
-        Ok(Placed { node: node_id, distribution })
+        Ok(Placed { node, distribution: Distribution::Forward })
     }
 
     /// Picks one reader's columns from a shared scan.
