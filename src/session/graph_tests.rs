@@ -417,6 +417,31 @@ ROW_NUMBER without an upper bound on it in streaming mode is not supported yet",
 }
 
 #[tokio::test]
+async fn a_row_number_by_arrival_keeps_the_first_or_the_last_row_of_a_key() {
+    check(&[
+        (
+            "SELECT cust, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY PROCTIME()) AS rn FROM a) WHERE rn = 1",
+            "
+Calc(select=[cust, price], changelogMode=[I])
++- Deduplicate(keep=[FirstRow], key=[cust], changelogMode=[I])
+   +- Exchange(distribution=[hash[cust]], changelogMode=[I])
+      +- Calc(select=[cust, price, PROCTIME() AS key], changelogMode=[I])
+         +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])",
+        ),
+        (
+            "SELECT cust, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY pt DESC) AS rn FROM (SELECT *, PROCTIME() AS pt FROM a)) WHERE rn = 1",
+            "
+Calc(select=[cust, price], changelogMode=[I,UB,UA,D])
++- Deduplicate(keep=[LastRow], key=[cust], changelogMode=[I,UB,UA,D])
+   +- Exchange(distribution=[hash[cust]], changelogMode=[I])
+      +- Calc(select=[cust, price, PROCTIME() AS pt], changelogMode=[I])
+         +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn an_order_with_a_limit_is_a_top_n_of_one_partition() {
     check(&[
         (
