@@ -8,6 +8,7 @@ mod contract;
 mod crash;
 mod examples;
 mod expressions;
+mod explain_modes;
 mod flink_golden;
 mod golden;
 mod reference;

@@ -150,7 +150,9 @@ fn source(table: &SourceTable, columns: &[usize], schema: &DFSchema) -> Vec<Stri
 }
 
 fn tuples(rows: &[Vec<Expr>]) -> String {
-    let shown = rows.iter().take(ROWS_SHOWN).map(|row| format!("{{ {} }}", expression::list(row)));
+    // A row without columns is written as Flink writes the one row that a SELECT without FROM has.
+    let row = |row: &Vec<Expr>| if row.is_empty() { "0".to_owned() } else { expression::list(row) };
+    let shown = rows.iter().take(ROWS_SHOWN).map(|values| format!("{{ {} }}", row(values)));
     let shown = shown.collect::<Vec<_>>().join(", ");
     let more = rows.len().saturating_sub(ROWS_SHOWN);
     if more == 0 { format!("[{shown}]") } else { format!("[{shown}, … {more} more]") }

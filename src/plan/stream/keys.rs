@@ -8,6 +8,9 @@ use super::node::PlanNode;
 use crate::plan::graph::{JoinKind, JoinSpec, OperatorSpec, TopNSpec};
 use crate::plan::provider::SourceTable;
 
+/// The function that fails at a NULL on its way into a NOT NULL column.
+pub(super) const NOT_NULL_GUARD: &str = "NOT NULL";
+
 /// More keys than this are not followed: joins multiply them.
 const KEYS_MAX: usize = 8;
 
@@ -117,7 +120,7 @@ pub(super) fn same_value(expr: &Expr, input: &DFSchema) -> Option<usize> {
             (!loses).then_some(column)
         }
         // The guard of a NOT NULL column passes its first argument on.
-        Expr::ScalarFunction(call) if call.name() == "NOT NULL" => same_value(call.args.first()?, input),
+        Expr::ScalarFunction(call) if call.name() == NOT_NULL_GUARD => same_value(call.args.first()?, input),
         _ => None,
     }
 }

@@ -1,6 +1,8 @@
 //! From DataFusion's logical plan to our operators. What is not built is refused by name, never left out.
 
-use datafusion::logical_expr::{Distinct, Expr, FetchType, LogicalPlan, Projection, SkipType, TableScan};
+use datafusion::logical_expr::{
+    Distinct, Expr, FetchType, LogicalPlan, Projection, SkipType, TableScan, UserDefinedLogicalNode,
+};
 
 use super::calc::{ColumnMaker, calc};
 use super::node::PlanNode;
@@ -8,6 +10,7 @@ use super::rank::{endless_rank, endless_sort};
 use crate::changelog::RowKind;
 use crate::error::{Error, FlinkClass, Result};
 use crate::plan::batch::source_table;
+use crate::plan::extension::{SetOperation, Unnest};
 use crate::plan::graph::OperatorSpec;
 
 /// Lowers one plan; numbers the columns that it adds.
@@ -78,8 +81,29 @@ impl Lowering {
             // An order that no LIMIT cuts means nothing to whoever reads the rows, and Flink refuses it for whoever sees them.
             LogicalPlan::Sort(_) => Err(endless_sort()),
             LogicalPlan::Window(_) => Err(endless_rank()),
+            LogicalPlan::Extension(extension) => self.extension(extension.node.as_ref()),
             other => Err(not_supported(&format!("the operator {}", other.display()))),
         }
+    }
+
+    /// Lowers what DataFusion has no node for.
+    fn extension(&mut self, node: &dyn UserDefinedLogicalNode) -> Result<PlanNode> {
+        if let Some(operation) = node.as_any().downcast_ref::<SetOperation>() {
+            let inputs = vec![self.node(&operation.left)?, self.node(&operation.right)?];
+            let spec =
+                OperatorSpec::SetOperation { is_intersect: operation.is_intersect, is_all: operation.is_all };
+            return Ok(PlanNode::new(spec, inputs, node.schema().clone()));
+        }
+        if let Some(unnest) = node.as_any().downcast_ref::<Unnest>() {
+            let spec = OperatorSpec::Unnest {
+                column: unnest.position()?,
+                is_outer: unnest.is_outer,
+                with_ordinality: unnest.with_ordinality,
+            };
+            let input = self.node(&unnest.input)?;
+            return Ok(PlanNode::new(spec, vec![input], node.schema().clone()));
+        }
+        Err(not_supported(&format!("the operator {}", node.name())))
     }
 
     /// Lowers LIMIT: over ORDER BY it is a Top-N, also where a projection stands between them.

@@ -4,7 +4,7 @@ use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::utils::split_conjunction;
 use datafusion::logical_expr::{
-    BinaryExpr, Expr, Filter, LogicalPlan, Operator, Sort, SortExpr, Window, lit,
+    BinaryExpr, Expr, Filter, LogicalPlan, Operator, Sort, SortExpr, Window, WindowFunctionDefinition, lit,
 };
 
 use super::calc::{calc, first_columns, keep_columns};
@@ -12,7 +12,7 @@ use super::keys::same_value;
 use super::lower::{Lowering, not_supported};
 use super::node::PlanNode;
 use crate::error::{Error, FlinkClass, Result};
-use crate::function::AggregateFunction;
+use crate::function::{AggregateFunction, RankingFunction};
 use crate::plan::graph::{OperatorSpec, SortKey, TopNSpec, TopNStrategy};
 
 /// The ranks that a condition lets through, both ends included.
@@ -136,7 +136,14 @@ fn row_number(window: &Window) -> Result<&WindowFunction> {
         other => other,
     };
     match call {
-        Expr::WindowFunction(call) if call.fun.name() == "ROW_NUMBER" => Ok(call),
+        Expr::WindowFunction(call) => match &call.fun {
+            WindowFunctionDefinition::WindowUDF(function)
+                if RankingFunction::of(function) == Some(RankingFunction::RowNumber) =>
+            {
+                Ok(call)
+            }
+            _ => Err(not_supported("this window function")),
+        },
         _ => Err(not_supported("this window function")),
     }
 }

@@ -1,6 +1,7 @@
 //! The end of a plan: what a sink takes decides whether `-U` is made at all, and whether rows of one sink key must be put in order
 //! before it.
 
+use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::Expr;
 
 use crate::changelog::{ChangelogMode, RowKind};
@@ -10,7 +11,7 @@ use crate::plan::explain::{self, visible_name};
 use crate::plan::graph::{OperatorSpec, SinkSpec};
 
 use super::changelog::{UpdateKind, UpdateKindInference};
-use super::keys::holds_key;
+use super::keys::{NOT_NULL_GUARD, holds_key};
 use super::node::PlanNode;
 
 impl UpdateKindInference {
@@ -51,8 +52,7 @@ impl UpdateKindInference {
         if !key.is_empty() && materialize == Switch::Force {
             return self.materialized(input, spec);
         }
-        let wanted =
-            if others_are_nullable(input, &key) { UpdateKind::OnlyKey } else { UpdateKind::OnlyAfter };
+        let wanted = if others_take_null(input, &key) { UpdateKind::OnlyKey } else { UpdateKind::OnlyAfter };
         if input.unique_keys.contains(&key)
             && let Some(input) = self.satisfy(input, wanted)?
         {
@@ -103,19 +103,17 @@ fn refuse_kinds(input: &PlanNode, spec: &SinkSpec, accepted: ChangelogMode) -> R
     .hint("Write to a table that takes changes, or run the query in batch: SET 'execution.runtime-mode' = 'batch'."))
 }
 
-/// Returns whether all columns but the key's may be NULL, as they are in a deleted row of which only the key is known. A column
-/// that is guarded against NULL is not, a constant never is.
-fn others_are_nullable(input: &PlanNode, key: &[usize]) -> bool {
-    let is_constant = |column: usize| match &input.spec {
-        OperatorSpec::Calc { projection: Some(projection), .. } => {
-            matches!(projection[column].clone().unalias(), Expr::Literal(..))
-        }
-        _ => false,
-    };
-    let fields = input.schema.fields().iter().enumerate();
-    fields
-        .into_iter()
-        .all(|(column, field)| field.is_nullable() || key.contains(&column) || is_constant(column))
+/// Returns whether all columns but the key's take NULL, as they are in a deleted row of which only the key is known. A column that
+/// is guarded against NULL does not.
+fn others_take_null(input: &PlanNode, key: &[usize]) -> bool {
+    let OperatorSpec::Calc { projection: Some(projection), .. } = &input.spec else { return true };
+    let is_guard =
+        |part: &Expr| Ok(matches!(part, Expr::ScalarFunction(call) if call.name() == NOT_NULL_GUARD));
+    let columns = projection.iter().enumerate();
+    // The closure never fails.
+    columns
+        .filter(|(column, _)| !key.contains(column))
+        .all(|(_, expr)| !expr.exists(is_guard).unwrap_or(true))
 }
 
 /// Returns whether an operator only hands on the kinds that it gets.
