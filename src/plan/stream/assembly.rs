@@ -134,12 +134,13 @@ impl Assembly {
                 source
             }
         };
-        let (node_id, distribution) = if is_alone {
-            (source, Distribution::Forward)
+        // Another query may know the same columns by other names.
+        let node = if is_alone && self.graph.nodes[source].schema == node.schema {
+            source
         } else {
-            (self.pick(source, node, columns, &format!("Source/{}", table.name))?, Distribution::Forward)
+            self.pick(source, node, columns, &format!("Source/{}", table.name))?
         };
-        Ok(Placed { node: node_id, distribution })
+        Ok(Placed { node, distribution: Distribution::Forward })
     }
 
     /// Picks one reader's columns from a shared scan.
