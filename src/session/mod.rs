@@ -157,4 +157,6 @@ impl Drop for Session {
 #[cfg(test)]
 mod equivalence;
 #[cfg(test)]
+mod graph_tests;
+#[cfg(test)]
 mod tests;

@@ -134,8 +134,9 @@ impl Assembly {
                 source
             }
         };
-        // Another query may know the same columns by other names.
-        let node = if is_alone && self.graph.nodes[source].schema == node.schema {
+        // Two readers of the same columns know them by the names that each has given the table.
+        let is_as_read = is_alone && self.graph.nodes[source].schema.columns() == node.schema.columns();
+        let node = if is_as_read {
             source
         } else {
             self.pick(source, node, columns, &format!("Source/{}", table.name))?

@@ -13,8 +13,6 @@ mod lower;
 mod node;
 mod rank;
 mod sink;
-#[cfg(test)]
-mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;

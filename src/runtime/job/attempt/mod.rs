@@ -230,7 +230,8 @@ impl Attempt<'_> {
     fn cut_after(&mut self, now: Instant, epoch: &mut Epoch) -> Option<(CheckpointId, CheckpointPurpose)> {
         let is_possible = self.in_flight.is_none() && !self.intake.has_cut_frame();
         let is_last = self.input_is_over() && self.intake.is_empty() && is_possible;
-        if !is_last && !(is_possible && self.cut_at().is_some_and(|at| at <= now)) {
+        let is_due = is_possible && self.cut_at().is_some_and(|at| at <= now);
+        if !is_last && !is_due {
             return None;
         }
         let purpose = match &self.stop {

@@ -1,12 +1,12 @@
-//! Graphs of queries as text: what EXPLAIN CHANGELOG_MODE prints, but for a consumer that sees every change.
+//! Graphs of streaming queries as text: what EXPLAIN CHANGELOG_MODE prints, but for a consumer that sees every change. They stand
+//! here and not beside the planner because tables are made by statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::connector::{OutputPort, OutputStream};
 use crate::error::Result;
-use crate::plan::graph::{JobGraph, OperatorSpec};
-use crate::plan::insert_graph;
+use crate::plan::{JobGraph, OperatorSpec, insert_graph};
 use crate::session::{Session, SessionSettings};
 use crate::sql::{Statement, parse_statement};
 
@@ -31,11 +31,11 @@ const TABLES: &[&str] = &[
 ];
 
 /// A session with tables.
-pub(super) struct Planned(Session);
+struct Planned(Session);
 
 impl Planned {
     /// Makes the tables, after settings.
-    pub(super) async fn with(settings: &[(&str, &str)]) -> Planned {
+    async fn with(settings: &[(&str, &str)]) -> Planned {
         let defaults: BTreeMap<String, String> =
             settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let settings = SessionSettings { defaults, output: Arc::new(Nowhere), session_id: "test".to_owned() };
@@ -52,7 +52,7 @@ impl Planned {
     }
 
     /// Plans a query, or INSERTs separated by `;`.
-    pub(super) async fn graph(&self, text: &str) -> Result<JobGraph> {
+    async fn graph(&self, text: &str) -> Result<JobGraph> {
         let planner = self.0.planner()?;
         let mut inserts = Vec::new();
         for text in text.split(';') {
