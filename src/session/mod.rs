@@ -159,4 +159,6 @@ mod equivalence;
 #[cfg(test)]
 mod graph_tests;
 #[cfg(test)]
+mod recovery_tests;
+#[cfg(test)]
 mod tests;
