@@ -586,6 +586,21 @@ async fn a_job_goes_from_inputs_to_readers() {
 }
 
 #[tokio::test]
+async fn each_reader_of_a_source_has_its_own_names_of_the_columns() {
+    let planned = Planned::with(&[]).await;
+    let graph =
+        planned.graph("SELECT x.cust + 1 FROM o x JOIN o y ON x.cust + 1 = y.cust + 2").await.unwrap();
+    for node in &graph.nodes {
+        let OperatorSpec::Calc { condition, projection } = &node.spec else { continue };
+        let input = &graph.nodes[node.inputs[0].node].schema;
+        let read = condition.iter().chain(projection.iter().flatten()).flat_map(|expr| expr.column_refs());
+        for column in read {
+            assert!(input.has_column(column), "{column} is not in {input}\n{graph}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn sources_that_repeat_changes_are_put_in_order_by_key() {
     let planned = Planned::with(&[("table.exec.source.cdc-events-duplicate", "true")]).await;
     let text = planned.text("SELECT cust, COUNT(*) FROM o GROUP BY cust").await;

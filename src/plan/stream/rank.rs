@@ -1,5 +1,7 @@
 //! Top-N: ROW_NUMBER with a condition on its number, and ORDER BY … LIMIT. The number itself is computed only where it is read.
 
+use std::sync::Arc;
+
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::utils::split_conjunction;
@@ -40,7 +42,7 @@ impl Lowering {
         let condition = others.into_iter().reduce(Expr::and);
         if last < range.first {
             let none = OperatorSpec::Values { rows: Vec::new() };
-            return Ok(Some(PlanNode::new(none, Vec::new(), window.schema.clone())));
+            return Ok(Some(PlanNode::new(none, Vec::new(), Arc::clone(&window.schema))));
         }
         let input = self.node(&window.input)?;
         let count = input.column_count();
@@ -59,7 +61,8 @@ impl Lowering {
             strategy: TopNStrategy::Retract,
             emits_update_before: true,
         };
-        let schema = if is_single { first_columns(&window.schema, count)? } else { window.schema.clone() };
+        let schema =
+            if is_single { first_columns(&window.schema, count)? } else { Arc::clone(&window.schema) };
         let mut node = PlanNode::new(OperatorSpec::TopN(top), vec![input], schema);
         if is_single {
             // There is but one rank, so that it need not be kept.
@@ -78,7 +81,7 @@ impl Lowering {
     pub(super) fn sort_limit(&mut self, sort: &Sort, skip: usize, fetch: usize) -> Result<PlanNode> {
         if fetch == 0 {
             let none = OperatorSpec::Values { rows: Vec::new() };
-            return Ok(PlanNode::new(none, Vec::new(), sort.input.schema().clone()));
+            return Ok(PlanNode::new(none, Vec::new(), Arc::clone(sort.input.schema())));
         }
         let input = self.node(&sort.input)?;
         let count = input.column_count();
@@ -92,7 +95,7 @@ impl Lowering {
             strategy: TopNStrategy::Retract,
             emits_update_before: true,
         };
-        let schema = input.schema.clone();
+        let schema = Arc::clone(&input.schema);
         keep_columns(PlanNode::new(OperatorSpec::TopN(top), vec![input], schema), count)
     }
 
