@@ -404,8 +404,9 @@ fn a_bad_record_fails_the_job_at_once_and_is_named() {
         let job = session.start("INSERT INTO s SELECT id FROM t;").await;
         let error = job.finished().await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Data);
-        for part in ["part-0", "offset 18", "id"] {
-            assert!(error.message().contains(part), "{error}");
+        let hint = error.hint_text().unwrap();
+        for part in ["part-0", "line 3", "field 'id'"] {
+            assert!(hint.contains(part), "{hint}");
         }
         assert_eq!(job.metrics().restart_count, 0);
         assert!(place.lines("s").is_empty());

@@ -29,6 +29,8 @@ mod stage;
 mod stops;
 mod team;
 #[cfg(test)]
+mod restart_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
