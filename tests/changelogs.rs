@@ -161,7 +161,7 @@ async fn check(file: &str) -> (usize, Vec<String>) {
 fn rounded(mut rows: Vec<Vec<String>>) -> Vec<Vec<String>> {
     for cell in rows.iter_mut().flatten() {
         if let (true, Ok(number)) = (cell.contains('.'), cell.parse::<f64>()) {
-            *cell = format!("{:.8}", if number == 0.0 { 0.0 } else { number });
+            *cell = format!("{:.8}", (number * 1e8).round() / 1e8 + 0.0);
         }
         if let Some(entries) = cell.strip_prefix('{').and_then(|cell| cell.strip_suffix('}')) {
             let mut entries: Vec<&str> = entries.split(", ").collect();
