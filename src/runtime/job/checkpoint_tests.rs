@@ -7,7 +7,7 @@ use std::time::Duration;
 use datafusion::prelude::lit;
 
 use super::testing::*;
-use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, RestoreSettings, StopMode};
+use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, StopMode};
 use crate::changelog::ChangelogMode;
 use crate::error::{ErrorKind, Result};
 use crate::plan::{
@@ -87,7 +87,7 @@ async fn start(
 }
 
 fn from(settings: JobSettings, path: PathBuf) -> JobSettings {
-    JobSettings { restore: Some(RestoreSettings { path, ignores_unclaimed_state: false }), ..settings }
+    JobSettings { restore: Some(path), ..settings }
 }
 
 #[test]

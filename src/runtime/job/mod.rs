@@ -42,5 +42,5 @@ pub(crate) use handle::JobHandle;
 pub(crate) use lockstep::Lockstep;
 pub use settings::JobStatus;
 pub(crate) use settings::{
-    CheckpointSettings, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy, RestoreSettings, StopMode,
+    CheckpointSettings, JobMetrics, JobOrigin, JobSettings, OperatorMetrics, RestartStrategy, StopMode,
 };
