@@ -83,13 +83,3 @@ fn is_hidden(path: &Path) -> bool {
 fn has_checkpoint(root: &Path) -> bool {
     files(&root.join("checkpoints")).iter().any(|path| path.ends_with("_metadata"))
 }
-
-/// Puts the folder of a test, and from where to go on if there is a checkpoint, into a script.
-fn script(template: &str, root: &Path) -> String {
-    let root_text = root.to_str().unwrap();
-    let resume = match has_checkpoint(root) {
-        true => format!("SET 'execution.state-recovery.path' = '{root_text}/checkpoints/crash';\n"),
-        false => String::new(),
-    };
-    resume + &template.replace("{root}", root_text)
-}
