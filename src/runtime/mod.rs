@@ -11,8 +11,8 @@ pub use job::JobStatus;
 #[cfg(test)]
 pub(crate) use job::Lockstep;
 pub(crate) use job::{
-    CheckpointSettings, JobHandle, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy,
-    RestoreSettings, StopMode,
+    CheckpointSettings, JobHandle, JobMetrics, JobOrigin, JobSettings, OperatorMetrics, RestartStrategy,
+    StopMode,
 };
 pub(crate) use sink_task::{SinkInput, run_sink};
 pub(crate) use state::GROUP_COUNT;

@@ -71,7 +71,7 @@ impl Session {
             Statement::AddJar(path) => self.add_jar(path),
             Statement::RemoveJar(path) => self.remove_jar(path),
             Statement::StopJob { job, with_savepoint, with_drain } => {
-                self.stop_job(job, *with_savepoint, *with_drain)
+                self.stop_job(job, *with_savepoint, *with_drain).await
             }
 
             Statement::Show(show) => self.show(show).await,

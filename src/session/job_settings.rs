@@ -8,15 +8,15 @@ use crate::error::{Error, FlinkClass, Result};
 use crate::options::{
     CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, CHECKPOINTING_MIN_PAUSE, CHECKPOINTING_NUM_RETAINED,
     CHECKPOINTING_RETENTION, CHECKPOINTING_TIMEOUT, CHECKPOINTING_TOLERABLE_FAILED, CheckpointRetention,
-    EPOCH_ROWS, MINI_BATCH_ALLOW_LATENCY, MINI_BATCH_ENABLED, MINI_BATCH_SIZE, OptionDef,
+    EPOCH_ROWS, JOB_RESUME, JobResume, MINI_BATCH_ALLOW_LATENCY, MINI_BATCH_ENABLED, MINI_BATCH_SIZE, OptionDef,
     PARALLELISM_DEFAULT, RECOVERY_IGNORE_UNCLAIMED, RECOVERY_PATH, RESTART_BACKOFF_ATTEMPTS,
     RESTART_BACKOFF_INITIAL, RESTART_BACKOFF_JITTER, RESTART_BACKOFF_MAX, RESTART_BACKOFF_MULTIPLIER,
     RESTART_BACKOFF_RESET, RESTART_FIXED_ATTEMPTS, RESTART_FIXED_DELAY, RESTART_RATE_DELAY,
-    RESTART_RATE_INTERVAL, RESTART_RATE_MAX_FAILURES, RESTART_STRATEGY_TYPE, STATE_MEMORY_BUDGET,
+    RESTART_RATE_INTERVAL, RESTART_RATE_MAX_FAILURES, RESTART_STRATEGY_TYPE, SAVEPOINT_DIR, STATE_MEMORY_BUDGET,
     SessionConfig, TABLE_DEFAULT_PARALLELISM,
 };
 use crate::runtime::{
-    CheckpointSettings, GROUP_COUNT, JobSettings, RestartStrategy, RestoreSettings, default_folder,
+    CheckpointSettings, GROUP_COUNT, JobSettings, RestartStrategy, default_folder,
 };
 
 impl Session {
@@ -27,12 +27,16 @@ impl Session {
     pub(super) fn insert_settings(&self, id: JobId, name: String) -> Result<JobSettings> {
         let config = &self.config;
         let EpochSettings { workers, is_per_record, rows_max, wait } = insert_epochs(config)?;
-        // Without an interval a job has no checkpoints, as in Flink, but a folder that is set can hold its savepoints.
-        let is_checkpointed = config.get_optional(&CHECKPOINTING_INTERVAL)?.is_some()
-            || config.get_optional(&CHECKPOINTING_DIR)?.is_some();
+        let restore = restore(config)?;
+        let resumes_latest = config.get(&JOB_RESUME)? == JobResume::Latest;
         let folder = || default_folder(|name| std::env::var_os(name)).unwrap_or_else(|| PathBuf::from("."));
-        let checkpoints = if is_checkpointed { Some(checkpoints(config, &folder())?) } else { None };
-        let has_interval = checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.interval.is_some());
+        let checkpoints = checkpoints(config, &folder())?;
+        let has_interval = checkpoints.interval.is_some();
+        // Without an interval a job has no checkpoints, as in Flink, and then it needs no folder unless it goes on from one.
+        let has_folder = has_interval
+            || resumes_latest
+            || restore.is_some()
+            || config.get_optional(&CHECKPOINTING_DIR)?.is_some();
         Ok(JobSettings {
             id: id.0,
             name,
@@ -40,8 +44,10 @@ impl Session {
             is_per_record,
             epoch_rows_max: rows_max,
             epoch_wait: wait,
-            checkpoints,
-            restore: restore(config)?,
+            checkpoints: has_folder.then_some(checkpoints),
+            restore,
+            ignores_unclaimed_state: config.get(&RECOVERY_IGNORE_UNCLAIMED)?,
+            resumes_latest,
             restart: restarts(config, has_interval)?,
             memory_budget: memory_budget(config)?,
         })
@@ -62,6 +68,8 @@ impl Session {
             epoch_wait: wait,
             checkpoints: None,
             restore: None,
+            ignores_unclaimed_state: false,
+            resumes_latest: false,
             restart: RestartStrategy::None,
             memory_budget: memory_budget(&self.config)?,
         })
@@ -176,14 +184,27 @@ pub(super) fn checkpoints(config: &SessionConfig, default_folder: &Path) -> Resu
 ///
 /// # Errors
 /// A setting does not fit.
-pub(super) fn restore(config: &SessionConfig) -> Result<Option<RestoreSettings>> {
+pub(super) fn restore(config: &SessionConfig) -> Result<Option<PathBuf>> {
     let Some(uri) = config.get_optional(&RECOVERY_PATH)?.filter(|uri| !uri.trim().is_empty()) else {
         return Ok(None);
     };
-    Ok(Some(RestoreSettings {
-        path: local_path(RECOVERY_PATH.key(), &uri)?,
-        ignores_unclaimed_state: config.get(&RECOVERY_IGNORE_UNCLAIMED)?,
-    }))
+    local_path(RECOVERY_PATH.key(), &uri).map(Some)
+}
+
+/// Returns the folder for savepoints.
+///
+/// # Errors
+/// None is set; Flink's words.
+pub(super) fn savepoint_folder(config: &SessionConfig) -> Result<PathBuf> {
+    match config.get_optional(&SAVEPOINT_DIR)?.filter(|uri| !uri.trim().is_empty()) {
+        Some(uri) => local_path(SAVEPOINT_DIR.key(), &uri),
+        None => Err(Error::validation(format!(
+            "No savepoint directory configured. You can either specify a directory while cancelling via -s :targetDirectory or configure a cluster-wide default via key '{}'.",
+            SAVEPOINT_DIR.key()
+        ))
+        .class(FlinkClass::ILLEGAL_STATE)
+        .hint(format!("SET '{}' = '…'; then STOP JOB again: the job goes on running.", SAVEPOINT_DIR.key()))),
+    }
 }
 
 /// Returns the path that a `file:` URI or a plain path names.

@@ -1,5 +1,7 @@
 //! The jobs of a session: what SHOW JOBS lists and STOP JOB stops. Whoever runs a job registers it here and reports its status.
 
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use chrono::{DateTime, Utc};
@@ -7,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::JobId;
 use crate::error::{Error, FlinkClass, Result};
-use crate::runtime::{JobHandle, JobStatus, StopMode};
+use crate::runtime::{JobHandle, JobMetrics, JobStatus, OperatorMetrics};
 
 /// A job as it is listed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -22,6 +24,43 @@ pub struct JobSummary {
     pub start_time: DateTime<Utc>,
 }
 
+/// What a job that still runs has done so far, in a line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobProgress {
+    /// The number.
+    pub id: JobId,
+    /// The name.
+    pub name: String,
+    /// What it is doing.
+    pub status: JobStatus,
+    /// How many rows a streaming job has read, or a batch job has written.
+    pub rows: u64,
+    /// The number of the last checkpoint, and when it was complete.
+    pub last_checkpoint: Option<(u64, DateTime<Utc>)>,
+}
+
+/// How a job was stopped.
+#[derive(Debug)]
+pub struct StoppedJob {
+    /// The name.
+    pub name: String,
+    /// What became of it.
+    pub end: JobEnd,
+}
+
+/// What became of a job that was stopped.
+#[derive(Debug)]
+pub enum JobEnd {
+    /// It has written what it had read; this checkpoint is where it can go on.
+    Resumable(PathBuf),
+    /// It has written what it had read, and there is no checkpoint.
+    Ended,
+    /// It was a batch job, and nothing of it is written.
+    Dropped,
+    /// It failed, which it has reported.
+    Failed,
+}
+
 #[derive(Debug)]
 struct Entry {
     summary: JobSummary,
@@ -31,10 +70,27 @@ struct Entry {
 /// How a job runs.
 #[derive(Debug)]
 enum Run {
-    /// As a batch, which hears this signal.
-    Batch(Arc<Notify>),
+    /// As a batch.
+    Batch(BatchRun),
     /// As a streaming job.
     Stream(JobHandle),
+}
+
+/// What the registry shares with a batch job.
+#[derive(Debug, Clone)]
+pub(crate) struct BatchRun {
+    /// Is given once, when the job is to stop.
+    pub(crate) stop: Arc<Notify>,
+    /// The targets, and how many rows each was given.
+    pub(crate) targets: Vec<(String, Arc<AtomicU64>)>,
+}
+
+impl BatchRun {
+    /// Prepares a job that writes these tables.
+    pub(crate) fn new(targets: Vec<String>) -> BatchRun {
+        let targets = targets.into_iter().map(|target| (target, Arc::default())).collect();
+        BatchRun { stop: Arc::default(), targets }
+    }
 }
 
 impl Entry {
@@ -44,6 +100,31 @@ impl Entry {
             Run::Stream(handle) => handle.status(),
         };
         JobSummary { status, ..self.summary.clone() }
+    }
+
+    fn metrics(&self) -> JobMetrics {
+        match &self.run {
+            Run::Batch(run) => {
+                let sink = |(name, rows): &(String, Arc<AtomicU64>)| OperatorMetrics {
+                    name: format!("Sink: {name}"),
+                    rows_in: rows.load(Ordering::Relaxed),
+                    ..OperatorMetrics::default()
+                };
+                JobMetrics { operators: run.targets.iter().map(sink).collect(), ..JobMetrics::default() }
+            }
+            Run::Stream(handle) => handle.metrics(),
+        }
+    }
+
+    fn progress(&self) -> JobProgress {
+        let JobSummary { id, name, status, .. } = self.summary();
+        let metrics = self.metrics();
+        let rows = match &self.run {
+            Run::Batch(_) => metrics.operators.iter().map(|sink| sink.rows_in).sum(),
+            Run::Stream(_) => metrics.rows_read(),
+        };
+        let time = metrics.last_checkpoint_time_ms.and_then(DateTime::from_timestamp_millis);
+        JobProgress { id, name, status, rows, last_checkpoint: metrics.last_checkpoint.zip(time) }
     }
 }
 
@@ -56,11 +137,28 @@ impl JobRegistry {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Adds a streaming job that has started.
-    pub(crate) fn add(&self, id: JobId, handle: JobHandle) {
-        let name = handle.name().to_owned();
+    /// Returns a name as it is, or with a number behind it while a job that runs has it.
+    pub(crate) fn free_name(&self, name: String) -> String {
+        self.with(|jobs| {
+            let is_taken = |name: &str| {
+                jobs.iter().map(Entry::summary).any(|job| job.name == name && !job.status.is_final())
+            };
+            if !is_taken(&name) {
+                return name;
+            }
+            let mut names = (2..).map(|copy: usize| format!("{name}-{copy}"));
+            names.find(|name| !is_taken(name)).unwrap_or(name)
+        })
+    }
+
+    /// Adds a streaming job that has started. One that goes on from an earlier run takes that run's place.
+    pub(crate) fn add(&self, handle: JobHandle) {
+        let (id, name) = (JobId(handle.id()), handle.name().to_owned());
         let summary = JobSummary { id, name, status: handle.status(), start_time: Utc::now() };
-        self.with(|jobs| jobs.push(Entry { summary, run: Run::Stream(handle) }));
+        self.with(|jobs| {
+            jobs.retain(|job| job.summary.id != id);
+            jobs.push(Entry { summary, run: Run::Stream(handle) });
+        });
     }
 
     /// Returns a streaming job.
@@ -73,29 +171,28 @@ impl JobRegistry {
         })
     }
 
-    /// Asks all streaming jobs to stop at once.
-    pub(crate) fn cancel_all(&self) {
+    /// Returns the streaming jobs that still run.
+    pub(crate) fn live_handles(&self) -> Vec<JobHandle> {
         self.with(|jobs| {
-            for job in jobs {
-                if let Run::Stream(handle) = &job.run {
-                    handle.cancel();
-                }
-            }
-        });
+            let handles = jobs.iter().filter_map(|job| match &job.run {
+                Run::Stream(handle) if !handle.status().is_final() => Some(handle.clone()),
+                _ => None,
+            });
+            handles.collect()
+        })
     }
 
-    /// Adds a batch job that starts now. The returned signal is given once, when the job is to stop.
-    pub fn register(&self, name: impl Into<String>) -> (JobId, Arc<Notify>) {
+    /// Adds a batch job that starts now.
+    pub(crate) fn register(&self, name: impl Into<String>, run: BatchRun) -> JobId {
         let id = JobId::random();
-        let stop = Arc::new(Notify::new());
         let summary =
             JobSummary { id, name: name.into(), status: JobStatus::Running, start_time: Utc::now() };
-        self.with(|jobs| jobs.push(Entry { summary, run: Run::Batch(Arc::clone(&stop)) }));
-        (id, stop)
+        self.with(|jobs| jobs.push(Entry { summary, run: Run::Batch(run) }));
+        id
     }
 
     /// Reports what a batch job is doing. A job that has ended stays so.
-    pub fn set_status(&self, id: JobId, status: JobStatus) {
+    pub(crate) fn set_status(&self, id: JobId, status: JobStatus) {
         self.with(|jobs| {
             let job = jobs.iter_mut().find(|job| job.summary.id == id && !job.summary.status.is_final());
             if let Some(job) = job {
@@ -114,27 +211,34 @@ impl JobRegistry {
         self.with(|jobs| jobs.iter().find(|job| job.summary.id == id).map(Entry::summary))
     }
 
-    /// Asks a job to stop; what it has read is still written. A job that has ended is left alone.
-    ///
-    /// # Errors
-    /// There is no such job.
-    pub fn stop(&self, id: JobId) -> Result<()> {
-        self.with(|jobs| {
-            let job = jobs.iter_mut().find(|job| job.summary.id == id);
-            let job = job.ok_or_else(|| {
-                Error::not_found(format!("Could not find Flink job ({id})")).class(FlinkClass::JOB_NOT_FOUND)
-            })?;
-            match &job.run {
-                Run::Stream(handle) => handle.request_stop(StopMode::Finish),
-                Run::Batch(stop) if !job.summary.status.is_final() => {
-                    job.summary.status = JobStatus::Cancelling;
-                    stop.notify_one();
-                }
-                Run::Batch(_) => {}
-            }
-            Ok(())
-        })
+    /// Returns what a job has done so far.
+    pub(crate) fn metrics(&self, id: JobId) -> Option<JobMetrics> {
+        self.with(|jobs| jobs.iter().find(|job| job.summary.id == id).map(Entry::metrics))
     }
+
+    /// Returns how far the jobs are that still run.
+    pub fn progress(&self) -> Vec<JobProgress> {
+        let live = |job: &&Entry| !job.summary().status.is_final();
+        self.with(|jobs| jobs.iter().filter(live).map(Entry::progress).collect())
+    }
+
+    /// Asks a batch job to stop; what it has read is still written. A job that has ended is left alone.
+    pub(crate) fn stop_batch(&self, id: JobId) {
+        self.with(|jobs| {
+            let job = jobs.iter_mut().find(|job| job.summary.id == id && !job.summary.status.is_final());
+            if let Some(Entry { summary, run: Run::Batch(run) }) = job {
+                summary.status = JobStatus::Cancelling;
+                run.stop.notify_one();
+            }
+        });
+    }
+}
+
+/// Makes the error about a job that is not there.
+pub(super) fn no_such_job(id: JobId) -> Error {
+    Error::not_found(format!("Could not find Flink job ({id})"))
+        .class(FlinkClass::JOB_NOT_FOUND)
+        .hint("SHOW JOBS lists the jobs of this session.")
 }
 
 /// Reads the number of a job: 32 hex digits.
@@ -166,13 +270,25 @@ mod tests {
     #[test]
     fn a_stopped_job_hears_of_it_and_an_ended_one_stays_ended() {
         let jobs = JobRegistry::default();
-        let (id, _stop) = jobs.register("insert-into_c.d.t");
-        jobs.stop(id).unwrap();
+        let id = jobs.register("insert-into_c.d.t", BatchRun::new(Vec::new()));
+        jobs.stop_batch(id);
         assert_eq!(jobs.get(id).unwrap().status, JobStatus::Cancelling);
         jobs.set_status(id, JobStatus::Canceled);
         jobs.set_status(id, JobStatus::Running);
         assert_eq!(jobs.list()[0].status.to_string(), "CANCELED");
-        assert!(jobs.stop(JobId(0)).unwrap_err().message().starts_with("Could not find Flink job (0000"));
+        assert!(jobs.progress().is_empty());
+    }
+
+    #[test]
+    fn a_second_live_job_of_a_name_gets_a_number() {
+        let jobs = JobRegistry::default();
+        assert_eq!(jobs.free_name("a".to_owned()), "a");
+        let first = jobs.register("a", BatchRun::new(Vec::new()));
+        assert_eq!(jobs.free_name("a".to_owned()), "a-2");
+        jobs.register("a-2", BatchRun::new(Vec::new()));
+        assert_eq!(jobs.free_name("a".to_owned()), "a-3");
+        jobs.set_status(first, JobStatus::Finished);
+        assert_eq!(jobs.free_name("a".to_owned()), "a");
     }
 
     #[test]

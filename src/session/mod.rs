@@ -4,6 +4,7 @@
 //! file in `statements`.
 
 mod execute;
+mod job_notes;
 mod job_settings;
 mod jobs;
 mod like_pattern;
@@ -23,7 +24,7 @@ use std::sync::Arc;
 pub use crate::connector::{OutputPort, OutputStream, TABLE_FACTORIES, TableFactory};
 pub use crate::format::{FORMAT_FACTORIES, FormatFactory};
 pub use crate::runtime::JobStatus;
-pub use jobs::{JobRegistry, JobSummary};
+pub use jobs::{JobEnd, JobProgress, JobRegistry, JobSummary, StoppedJob};
 pub use result::{JobId, QueryResult, ResultColumn, ResultTable, StatementResult};
 
 use modules::Modules;
@@ -90,6 +91,10 @@ pub struct Session {
     jobs: Arc<JobRegistry>,
     /// The jobs that were started in the background.
     running: Vec<(JobId, tokio::task::JoinHandle<Result<()>>)>,
+    /// How the first of them failed that did since `finish_jobs` last answered.
+    failure: Option<Error>,
+    /// Whether the user knows where checkpoints go that have no folder set.
+    knows_checkpoint_folder: bool,
     /// The statements since BEGIN STATEMENT SET, each with its text.
     statement_set: Option<Vec<(sql::Statement, String)>>,
 }
@@ -112,6 +117,8 @@ impl Session {
             jars: Vec::new(),
             jobs: Arc::default(),
             running: Vec::new(),
+            failure: None,
+            knows_checkpoint_folder: false,
             statement_set: None,
         })
     }
@@ -150,7 +157,7 @@ impl Session {
 /// Jobs end with their session.
 impl Drop for Session {
     fn drop(&mut self) {
-        self.jobs.cancel_all();
+        self.cancel_jobs();
     }
 }
 
@@ -158,5 +165,7 @@ impl Drop for Session {
 mod equivalence;
 #[cfg(test)]
 mod graph_tests;
+#[cfg(test)]
+mod recovery_tests;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{ArrayRef, BooleanArray, RecordBatch, StringArray, TimestampMillisecondArray};
+use arrow::array::{ArrayRef, BooleanArray, Int64Array, RecordBatch, StringArray, TimestampMillisecondArray};
 use arrow::datatypes::Schema;
 
 use super::{ResultColumn, ResultTable, StatementResult};
@@ -32,10 +32,25 @@ impl AnswerColumn {
         AnswerColumn { name: name.to_owned(), root: TypeRoot::Boolean, values: Arc::new(values) }
     }
 
+    /// Whole numbers, some of which may be NULL.
+    pub(super) fn numbers(name: &str, values: impl IntoIterator<Item = Option<u64>>) -> AnswerColumn {
+        let signed = |number| i64::try_from(number).unwrap_or(i64::MAX);
+        let values = values.into_iter().map(|value| value.map(signed)).collect::<Int64Array>();
+        AnswerColumn { name: name.to_owned(), root: TypeRoot::BigInt, values: Arc::new(values) }
+    }
+
+    /// Instants with milliseconds, some of which may be NULL.
+    pub(super) fn optional_instants(
+        name: &str,
+        values: impl IntoIterator<Item = Option<i64>>,
+    ) -> AnswerColumn {
+        let values = values.into_iter().collect::<TimestampMillisecondArray>().with_timezone("UTC");
+        AnswerColumn { name: name.to_owned(), root: TypeRoot::TimestampLtz(3), values: Arc::new(values) }
+    }
+
     /// Instants with milliseconds.
     pub(super) fn instants(name: &str, values: impl IntoIterator<Item = i64>) -> AnswerColumn {
-        let values = TimestampMillisecondArray::from_iter_values(values).with_timezone("UTC");
-        AnswerColumn { name: name.to_owned(), root: TypeRoot::TimestampLtz(3), values: Arc::new(values) }
+        AnswerColumn::optional_instants(name, values.into_iter().map(Some))
     }
 }
 

@@ -37,9 +37,17 @@ pub(crate) struct ReadSettings {
     pub(crate) shows_line_numbers: bool,
 }
 
+/// What the shell wants of the editor.
+enum Order {
+    /// The next statement.
+    Statement(ReadSettings),
+    /// A line in answer to a question.
+    Answer(String),
+}
+
 /// What the editor wants of the shell.
 pub(crate) enum Request {
-    /// One or more whole statements were typed.
+    /// One or more whole statements were typed, or the answer to a question.
     Input(String),
     /// The input was given up with Ctrl-C.
     Abandoned,
@@ -54,7 +62,7 @@ pub(crate) enum Request {
 /// The shell's side of the editor.
 pub(crate) struct EditorHandle {
     /// Tells the editor to read; dropped, it ends.
-    orders: Sender<ReadSettings>,
+    orders: Sender<Order>,
     /// What the editor wants.
     pub(crate) requests: Receiver<Request>,
     /// Takes lines of jobs, which appear above the prompt.
@@ -89,7 +97,12 @@ impl EditorHandle {
 
     /// Asks for the next statement; it comes as a request. Returns whether the editor is still there.
     pub(crate) fn read(&self, settings: ReadSettings) -> bool {
-        self.orders.send(settings).is_ok()
+        self.orders.send(Order::Statement(settings)).is_ok()
+    }
+
+    /// Asks the user a question; the answer comes as a request. Returns whether the editor is still there.
+    pub(crate) fn ask(&self, question: &str) -> bool {
+        self.orders.send(Order::Answer(question.to_owned())).is_ok()
     }
 }
 
@@ -192,15 +205,30 @@ struct StatementReader {
 
 impl StatementReader {
     /// Reads a statement for every order, until there are no more orders.
-    fn serve(mut self, orders: &Receiver<ReadSettings>) {
-        for settings in orders {
-            let request = self.read_statement(settings);
-            let is_end = matches!(request, Request::End);
-            if let Request::Input(text) = &request {
-                self.remember(text.trim());
-            }
-            if self.requests.send(request).is_err() || is_end {
+    fn serve(mut self, orders: &Receiver<Order>) {
+        for order in orders {
+            let request = match order {
+                Order::Statement(settings) => self.read_statement(settings),
+                Order::Answer(question) => self.read_answer(&question),
+            };
+            if self.requests.send(request).is_err() {
                 return;
+            }
+        }
+    }
+
+    /// Reads the answer to a question. It is no part of the history.
+    fn read_answer(&mut self, question: &str) -> Request {
+        self.is_continued.store(false, Ordering::Relaxed);
+        if let Some(helper) = self.editor.helper_mut() {
+            helper.before.clear();
+        }
+        loop {
+            match self.editor.readline(question) {
+                Ok(line) => return Request::Input(line),
+                Err(ReadlineError::Signal(_)) => {}
+                Err(ReadlineError::Interrupted) => return Request::Abandoned,
+                Err(_) => return Request::End,
             }
         }
     }
@@ -227,6 +255,7 @@ impl StatementReader {
             reopened = false;
             if is_complete(&text) {
                 if !is_empty(&text) {
+                    self.remember(text.trim());
                     return Request::Input(text);
                 }
                 text.clear();

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 
 use crate::error::Result;
 use crate::options::{SessionConfig, time_zone};
-use crate::session::StatementResult;
+use crate::session::{JobProgress, StatementResult, StoppedJob};
 use crate::sql::Statement;
 
 /// Executes statements. The shell calls it from one thread only, whose stack is large enough for any statement.
@@ -39,9 +39,19 @@ pub(crate) trait Engine: Send {
     /// Returns the names of all functions.
     fn function_names(&self) -> Vec<String>;
 
+    /// Returns how far the jobs are that still run.
+    fn running_jobs(&self) -> Vec<JobProgress>;
+
     /// Waits until every job that the session started has ended. A call that is dropped cancels nothing.
     ///
     /// # Errors
     /// A job failed.
     async fn wait_for_jobs(&mut self) -> Result<()>;
+
+    /// Stops all jobs that run, with a last checkpoint, and waits until they have ended. A call that is dropped leaves them
+    /// stopping.
+    async fn stop_jobs(&mut self) -> Vec<StoppedJob>;
+
+    /// Stops all jobs that run at once, without waiting.
+    fn cancel_jobs(&mut self);
 }

@@ -1,4 +1,4 @@
-//! Ctrl-C: a counter that a listener raises and that whoever works at the moment looks at.
+//! Ctrl-C, and a script's SIGTERM: a counter that a listener raises and that whoever works at the moment looks at.
 
 use tokio::runtime::Runtime;
 use tokio::signal::unix::{SignalKind, signal};
@@ -13,22 +13,28 @@ pub(crate) struct Interrupts {
 }
 
 impl Interrupts {
-    /// Starts to listen. From now on Ctrl-C no longer ends the process.
+    /// Starts to listen. From now on Ctrl-C no longer ends the process, nor, if `hears_term`, does SIGTERM.
     ///
     /// The handler is in place when this returns, not when a worker comes to it: the line editor keeps the handler that it finds
     /// and puts it back, and one that came later would be lost.
     ///
     /// # Errors
     /// The system takes no handler.
-    pub(crate) fn listen(runtime: &Runtime) -> Result<Interrupts> {
+    pub(crate) fn listen(runtime: &Runtime, hears_term: bool) -> Result<Interrupts> {
         let _guard = runtime.enter();
-        let mut signals = signal(SignalKind::interrupt())?;
+        let mut signals = vec![signal(SignalKind::interrupt())?];
+        if hears_term {
+            signals.push(signal(SignalKind::terminate())?);
+        }
         let (sender, presses) = watch::channel(0);
-        runtime.spawn(async move {
-            while signals.recv().await.is_some() {
-                sender.send_modify(|presses| *presses += 1);
-            }
-        });
+        for mut signal in signals {
+            let sender = sender.clone();
+            runtime.spawn(async move {
+                while signal.recv().await.is_some() {
+                    sender.send_modify(|presses| *presses += 1);
+                }
+            });
+        }
         Ok(Interrupts { presses })
     }
 

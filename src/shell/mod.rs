@@ -14,6 +14,7 @@ mod interrupt;
 mod keywords;
 mod panics;
 mod print;
+mod progress;
 mod repl;
 mod runner;
 mod script;

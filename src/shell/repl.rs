@@ -20,7 +20,7 @@ const SOURCE: &str = "<shell>";
 ///
 /// # Errors
 /// The terminal cannot be used.
-pub(crate) fn run(runner: &mut Runner, history: Option<PathBuf>) -> Result<()> {
+pub(crate) fn run(runner: &mut Runner, history: Option<PathBuf>) -> Result<Outcome> {
     let console = std::sync::Arc::clone(runner.console());
     console.write(&format!("\n{}\n{}\n\n", messages::banner(), messages::WELCOME));
     let history = open_history(runner, history);
@@ -31,9 +31,43 @@ pub(crate) fn run(runner: &mut Runner, history: Option<PathBuf>) -> Result<()> {
         console.write("\n");
         is_left = !editor.read(read_settings(runner)) || !serve(runner, &editor);
     }
+    let end = leave(runner, &editor);
     console.set_prompt_port(None);
     console.write(messages::SHUTDOWN);
-    Ok(())
+    Ok(end)
+}
+
+/// Stops the jobs that still run, with a last checkpoint unless the user does not want one.
+fn leave(runner: &mut Runner, editor: &EditorHandle) -> Outcome {
+    let count = runner.engine().running_jobs().len();
+    if count == 0 || runner.console().is_broken() {
+        return Outcome::Done;
+    }
+    let jobs = if count == 1 { "1 job is".to_owned() } else { format!("{count} jobs are") };
+    let question = format!("{jobs} running: stop with a final checkpoint? [Y/n] ");
+    let is_refused = editor.ask(&question) && is_no(editor);
+    // Lines of jobs go out directly from here on: there is no prompt any more that they could come above.
+    runner.console().set_prompt_port(None);
+    if is_refused {
+        runner.cancel_jobs();
+        return Outcome::Done;
+    }
+    runner.stop_jobs()
+}
+
+/// Waits for the answer to a question; returns whether it is no.
+fn is_no(editor: &EditorHandle) -> bool {
+    loop {
+        match editor.requests.recv() {
+            Ok(Request::Input(text)) => return text.trim().to_ascii_lowercase().starts_with('n'),
+            Ok(Request::Complete { text, answer }) => {
+                // There is nothing to complete in an answer.
+                let _ = answer.send((text.len(), Vec::new()));
+            }
+            Ok(Request::HistoryFailed(_)) => {}
+            Ok(Request::Abandoned | Request::End) | Err(_) => return false,
+        }
+    }
 }
 
 /// Opens the history file and says where it is; without one, the shell says so and goes on.

@@ -18,7 +18,7 @@ use super::runner::{Outcome, Runner, RunnerSettings};
 use super::script::{self, ScriptEnd, ScriptSettings};
 use crate::error::{Result, SourceText};
 use crate::options::{ConfigSources, SessionConfig, load_defaults};
-use crate::session::{Session, SessionSettings, StatementResult};
+use crate::session::{JobProgress, Session, SessionSettings, StatementResult, StoppedJob};
 use crate::sql::Statement;
 
 // Limit: virtual, and used only as deep as expressions are nested. Workers evaluate what this thread has planned.
@@ -72,7 +72,7 @@ fn start(args: &Args, console: &Arc<Console>, is_interactive: bool) -> Result<Ru
         let _guard = runtime.enter();
         Session::new(SessionSettings { defaults, output, session_id: args.session.clone() })?
     };
-    let interrupts = Interrupts::listen(&runtime)?;
+    let interrupts = Interrupts::listen(&runtime, !is_interactive)?;
     let settings = RunnerSettings { output: args.output, is_interactive, is_init: false };
     Ok(Runner::new(Box::new(session), runtime, Arc::clone(console), interrupts, settings))
 }
@@ -87,7 +87,8 @@ fn run_all(args: &Args, runner: &mut Runner, is_interactive: bool) -> u8 {
     }
     let end = if is_interactive {
         return match repl::run(runner, args.history.clone()) {
-            Ok(()) => 0,
+            Ok(Outcome::Failed) => failed,
+            Ok(_) => 0,
             Err(error) => {
                 runner.report(error, None);
                 1
@@ -106,8 +107,14 @@ fn run_all(args: &Args, runner: &mut Runner, is_interactive: bool) -> u8 {
         }
     };
     match end {
-        ScriptEnd::Failed if args.stop_on_error || args.file.is_some() || !args.commands.is_empty() => failed,
-        ScriptEnd::Interrupted => INTERRUPTED,
+        ScriptEnd::Failed if args.stop_on_error || args.file.is_some() || !args.commands.is_empty() => {
+            runner.stop_jobs();
+            failed
+        }
+        ScriptEnd::Interrupted => {
+            runner.stop_jobs();
+            INTERRUPTED
+        }
         ScriptEnd::Done | ScriptEnd::Exit | ScriptEnd::Failed => match runner.wait_for_jobs() {
             Outcome::Interrupted => INTERRUPTED,
             Outcome::Failed => failed,
@@ -188,5 +195,17 @@ impl Engine for Session {
 
     async fn wait_for_jobs(&mut self) -> Result<()> {
         self.finish_jobs().await
+    }
+
+    fn running_jobs(&self) -> Vec<JobProgress> {
+        self.jobs().progress()
+    }
+
+    async fn stop_jobs(&mut self) -> Vec<StoppedJob> {
+        Session::stop_jobs(self).await
+    }
+
+    fn cancel_jobs(&mut self) {
+        Session::cancel_jobs(self);
     }
 }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use super::FileTable;
 use super::listing::is_hidden;
 use super::sink::{blocking, hidden_ending, relative, unwritable};
-use crate::connector::{CheckpointId, Committable, Committer};
+use crate::connector::{CheckpointId, Committable, Committer, durable_step};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A finished file that nobody sees yet.
@@ -86,6 +86,7 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> R
         }
     }
     for file in files {
+        durable_step("rename", &file.visible);
         match fs::rename(&file.hidden, &file.visible) {
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::NotFound && file.visible.exists() => {}
@@ -103,6 +104,7 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> R
     for folder in &folders {
         if let Some(name) = table.success_file.as_ref().filter(|_| !files.is_empty()) {
             let path = folder.join(name);
+            durable_step("create", &path);
             File::create(&path).map_err(|error| unwritable(&path, error))?;
         }
     }
@@ -119,6 +121,7 @@ pub(super) fn sync_folders(root: &Path, folders: &BTreeSet<PathBuf>) -> Result<(
     }
     for folder in all {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        durable_step("sync", folder);
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| unwritable(folder, error))?;
     }
     Ok(())
@@ -137,6 +140,7 @@ fn discard(folder: &Path, depth: usize, ending: &str, kept: &BTreeSet<PathBuf>) 
         if depth > 0 && path.is_dir() {
             discard(&path, depth - 1, ending, kept)?;
         } else if name.starts_with(".part-") && name.ends_with(ending) && !kept.contains(&path) {
+            durable_step("remove", &path);
             fs::remove_file(&path).map_err(|error| unwritable(&path, error))?;
         }
     }
@@ -155,6 +159,7 @@ fn remove_others(folder: &Path, new: &BTreeSet<&Path>) -> Result<()> {
         if is_hidden(&path) || new.contains(path.as_path()) {
             continue;
         }
+        durable_step("remove", &path);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.map_err(|error| unwritable(&path, error))?;
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use datafusion::prelude::lit;
 
 use super::testing::*;
-use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, RestoreSettings, StopMode};
+use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, StopMode};
 use crate::changelog::ChangelogMode;
 use crate::error::{ErrorKind, Result};
 use crate::plan::{
@@ -87,7 +87,7 @@ async fn start(
 }
 
 fn from(settings: JobSettings, path: PathBuf) -> JobSettings {
-    JobSettings { restore: Some(RestoreSettings { path, ignores_unclaimed_state: false }), ..settings }
+    JobSettings { restore: Some(path), ..settings }
 }
 
 #[test]
@@ -176,8 +176,12 @@ fn a_commit_that_landed_but_was_reported_failed_is_repeated_without_effect() {
     feed(&source, &lines);
     let restart = RestartStrategy::FixedDelay { attempts: 1, delay: Duration::ZERO };
     let settings = JobSettings { restart, ..checkpointed(2, folder.path(), true) };
-    let status = run(async { start(&source, &sink, settings).await.unwrap().finished().await });
-    assert_eq!(status.unwrap(), JobStatus::Finished);
+    let job = run(async {
+        let job = start(&source, &sink, settings).await.unwrap();
+        job.finished().await.unwrap();
+        job
+    });
+    assert_eq!((job.status(), job.metrics().restart_count), (JobStatus::Finished, 1));
     assert_eq!(fold(&sink.lines()), expected(&lines));
 }
 

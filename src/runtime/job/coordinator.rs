@@ -2,7 +2,7 @@
 //! the sinks, and then lets sources release what lies before. Nothing is released or committed earlier.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -11,11 +11,14 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::exchange::aborted;
+use super::settings::JobSettings;
 use super::source_task::SourceMessage;
 use crate::connector::{CheckpointId, Committable, Committer, SourcePosition};
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
-use crate::runtime::checkpoint::{CheckpointData, CheckpointStore, CheckpointSummary, OperatorChanges};
+use crate::runtime::checkpoint::{
+    CheckpointData, CheckpointStore, CheckpointSummary, JobFolder, OperatorChanges,
+};
 
 /// A job's checkpoints on disk, shared by its runs.
 #[derive(Debug, Clone)]
@@ -50,6 +53,27 @@ impl SharedStore {
     }
 }
 
+/// Opens a store for the savepoint of a job that has no checkpoints: within the savepoint's folder, until the job has ended.
+///
+/// # Errors
+/// The folder cannot be written.
+pub(super) async fn open_savepoint_store(settings: &JobSettings, folder: &Path) -> Result<SharedStore> {
+    let (folder, name, id) = (folder.to_owned(), settings.name.clone(), settings.id);
+    let open = move || CheckpointStore::open(JobFolder::acquire(&folder, &name, id)?, 1);
+    let opened = spawn_blocking(open).await;
+    let store =
+        opened.map_err(|error| Error::internal("opening a folder of savepoints panicked").caused_by(error))??;
+    Ok(SharedStore::new(store))
+}
+
+/// Removes the checkpoints of a job that has ended.
+pub(super) async fn discard(store: CheckpointStore) {
+    let removed = spawn_blocking(move || store.discard()).await;
+    if let Ok(Err(error)) = removed {
+        warn!(%error, "the checkpoints of a job that has ended could not be removed");
+    }
+}
+
 /// What a checkpoint is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CheckpointPurpose {
@@ -74,6 +98,8 @@ pub(super) struct Cut {
     pub(super) operators: Vec<OperatorChanges>,
     /// How far each source has come.
     pub(super) positions: BTreeMap<NodeId, SourcePosition>,
+    /// Where it is written; a job without checkpoints has a store only for a savepoint.
+    pub(super) store: Option<SharedStore>,
     /// What each writer prepares, by the sink's node.
     pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Vec<Committable>>)>,
 }
@@ -89,8 +115,6 @@ pub(super) struct CheckpointOutcome {
 
 /// Completes checkpoints.
 pub(super) struct Coordinator {
-    /// Where they are written.
-    pub(super) store: Option<SharedStore>,
     /// The uids of the nodes.
     pub(super) uids: Arc<Vec<String>>,
     /// The committers, by the sink's node.
@@ -114,9 +138,9 @@ impl Coordinator {
         outcomes: mpsc::Sender<CheckpointOutcome>,
     ) -> Result<()> {
         while let Some(cut) = cuts.recv().await {
-            let number = cut.number;
+            let (number, store) = (cut.number, cut.store.clone());
             let result = self.complete(cut).await?;
-            let next_number = self.store.as_ref().map_or(number + 1, |store| store.lock().next_number());
+            let next_number = store.as_ref().map_or(number + 1, |store| store.lock().next_number());
             if outcomes.send(CheckpointOutcome { result, next_number }).await.is_err() {
                 break;
             }
@@ -126,14 +150,14 @@ impl Coordinator {
 
     /// Completes a checkpoint. The outer error ends the job, the inner one only the checkpoint.
     async fn complete(&mut self, cut: Cut) -> Result<Result<Option<CheckpointSummary>>> {
-        let Cut { number, time_ms, purpose, operators, positions, prepared } = cut;
+        let Cut { number, time_ms, purpose, store, operators, positions, prepared } = cut;
         for (sink, prepared) in prepared {
             // A writer that has failed says so itself.
             let committables = prepared.await.map_err(|_| aborted())?;
             self.uncommitted.entry(sink).or_default().extend(committables);
         }
         let mut written = None;
-        if let Some(store) = self.store.clone()
+        if let Some(store) = &store
             && purpose != CheckpointPurpose::Commit
         {
             let data = CheckpointData {
@@ -151,11 +175,11 @@ impl Coordinator {
         }
         self.commit(number).await?;
         self.release(positions).await;
-        if let (CheckpointPurpose::Savepoint(folder), Some(store)) = (&purpose, &self.store) {
+        if let (CheckpointPurpose::Savepoint(folder), Some(store)) = (&purpose, &store) {
             let folder = folder.clone();
             return Ok(store.with(move |store| store.write_savepoint(&folder)).await.map(Some));
         }
-        if let (CheckpointPurpose::Recovery, Some(store)) = (&purpose, &self.store)
+        if let (CheckpointPurpose::Recovery, Some(store)) = (&purpose, &store)
             && let Err(error) = store.with(CheckpointStore::compact).await
         {
             warn!(%error, "segments could not be merged");

@@ -9,12 +9,13 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::attempt::{Attempt, AttemptEnd, Job};
+use super::coordinator::{SharedStore, discard};
 use super::handle::Progress;
 use super::restart::Restarts;
 use super::settings::{JobStatus, StopMode};
 use super::stops::Stops;
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::checkpoint::{CheckpointStore, CheckpointSummary};
+use crate::runtime::checkpoint::CheckpointSummary;
 
 /// Drives a job to its end.
 pub(super) struct Driver {
@@ -33,7 +34,7 @@ impl Driver {
     pub(super) async fn run(mut self) {
         let mut is_restart = false;
         let mut restarts = Restarts::new(self.job.settings.restart.clone());
-        let mut start = self.job.settings.restore.as_ref().map(|restore| restore.path.clone());
+        let mut start = self.job.settings.restore.clone();
         let ended = loop {
             let error = match self.attempt(start.clone(), is_restart).await {
                 Ok(end) => break Ok(end),
@@ -114,18 +115,22 @@ impl Driver {
         let store = self.job.store.take();
         let checkpoints = self.job.settings.checkpoints.as_ref();
         let is_kept = match &ended {
-            Ok(AttemptEnd::Finished | AttemptEnd::Stopped(StopMode::Savepoint { .. }, _)) => false,
+            // A script that is run again is not to repeat the input that it has finished.
+            Ok(AttemptEnd::Finished | AttemptEnd::Stopped(StopMode::Savepoint { .. }, _)) => {
+                self.job.settings.resumes_latest
+            }
             Ok(AttemptEnd::Stopped(..)) => {
                 checkpoints.is_some_and(|checkpoints| checkpoints.is_kept_on_cancel)
             }
             Err(_) => true,
         };
+        let latest = store.as_ref().and_then(|store| store.lock().latest());
         let path = match &ended {
             Ok(AttemptEnd::Stopped(StopMode::Savepoint { .. }, summary)) => path_of(summary.as_ref()),
-            Ok(AttemptEnd::Stopped(_, summary)) if is_kept => path_of(summary.as_ref()),
+            Ok(AttemptEnd::Stopped(_, summary)) if is_kept => path_of(summary.as_ref()).or(latest),
             _ => None,
         };
-        if let Some(store) = store.and_then(super::coordinator::SharedStore::into_inner)
+        if let Some(store) = store.and_then(SharedStore::into_inner)
             && !is_kept
         {
             discard(store).await;
@@ -157,12 +162,4 @@ impl Driver {
 
 fn path_of(summary: Option<&CheckpointSummary>) -> Option<PathBuf> {
     summary.map(|summary| summary.path.clone())
-}
-
-/// Removes the checkpoints of a job that has ended.
-async fn discard(store: CheckpointStore) {
-    let removed = tokio::task::spawn_blocking(move || store.discard()).await;
-    if let Ok(Err(error)) = removed {
-        warn!(%error, "the checkpoints of a job that has ended could not be removed");
-    }
 }

@@ -1,5 +1,6 @@
 //! What the session holds of a job: its status, its metrics, and the way to stop it. The job goes on without it.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicBool;
@@ -14,12 +15,12 @@ use super::attempt::Job;
 use super::blueprint::Blueprint;
 use super::coordinator::SharedStore;
 use super::driver::Driver;
-use super::settings::{JobMetrics, JobSettings, JobStatus, OperatorMetrics, StopMode};
+use super::settings::{JobMetrics, JobOrigin, JobSettings, JobStatus, OperatorMetrics, StopMode};
 use super::stops::{StopRequest, Stops};
 use crate::changelog::ChangelogBatch;
 use crate::connector::OutputPort;
 use crate::error::{Error, Result};
-use crate::plan::JobGraph;
+use crate::plan::{JobGraph, NodeId};
 use crate::runtime::checkpoint::{CheckpointStore, JobFolder};
 
 /// How many batches wait for the reader of a query.
@@ -28,7 +29,9 @@ const READER_QUEUE: usize = 4;
 /// A job that was started. Copies speak of the same job.
 #[derive(Clone)]
 pub(crate) struct JobHandle {
+    id: u128,
     name: Arc<str>,
+    origin: Arc<JobOrigin>,
     stops: mpsc::Sender<StopRequest>,
     progress: Progress,
     metrics: Arc<Mutex<JobMetrics>>,
@@ -91,6 +94,16 @@ impl JobHandle {
     /// Returns the name that the job has got: the one that was wanted, or with a number behind it.
     pub(crate) fn name(&self) -> &str {
         &self.name
+    }
+
+    /// Returns the number that the job has got: the one that was wanted, or that of the run from which it goes on.
+    pub(crate) fn id(&self) -> u128 {
+        self.id
+    }
+
+    /// Returns what the job has started from.
+    pub(crate) fn origin(&self) -> &JobOrigin {
+        &self.origin
     }
 
     /// Returns what the job is doing.
@@ -168,14 +181,21 @@ async fn start(
     reader: Option<mpsc::Sender<Result<ChangelogBatch>>>,
 ) -> Result<JobHandle> {
     let blueprint = Blueprint::new(graph, &settings)?;
-    let store = open_store(&mut settings).await?;
-    let names = (0..blueprint.node_count()).map(|node| blueprint.name(node));
-    let operators = names.map(|name| OperatorMetrics { name, ..OperatorMetrics::default() }).collect();
+    let (store, origin) = open_store(&mut settings).await?;
+    let sources: BTreeSet<NodeId> = blueprint.sources().map(|(node, _)| node).collect();
+    let operators = (0..blueprint.node_count()).map(|node| OperatorMetrics {
+        name: blueprint.name(node),
+        is_source: sources.contains(&node),
+        ..OperatorMetrics::default()
+    });
+    let operators = operators.collect();
     let metrics = Arc::new(Mutex::new(JobMetrics { operators, ..JobMetrics::default() }));
     let (sender, stops) = Stops::new();
     let (ready, is_ready) = oneshot::channel();
     let handle = JobHandle {
+        id: settings.id,
         name: settings.name.as_str().into(),
+        origin: Arc::new(origin),
         stops: sender,
         progress: Progress::new(),
         metrics: Arc::clone(&metrics),
@@ -188,19 +208,34 @@ async fn start(
     Ok(handle)
 }
 
-/// Locks the job's folder of checkpoints, if it has one; the job's name may get a number behind it.
-async fn open_store(settings: &mut JobSettings) -> Result<Option<SharedStore>> {
-    let Some(checkpoints) = &settings.checkpoints else { return Ok(None) };
+/// Locks the job's folder of checkpoints, if it has one, and looks there for what to start from. The job's name may get a number
+/// behind it; its number may become that of the run from which it goes on.
+async fn open_store(settings: &mut JobSettings) -> Result<(Option<SharedStore>, JobOrigin)> {
+    let origin = settings.restore.clone().map_or(JobOrigin::Nothing { left_alone: None }, JobOrigin::Checkpoint);
+    let Some(checkpoints) = &settings.checkpoints else { return Ok((None, origin)) };
     let (folder, retained) = (checkpoints.folder.clone(), checkpoints.retained);
-    let (name, id) = (settings.name.clone(), settings.id);
+    let (name, id, resumes) = (settings.name.clone(), settings.id, settings.resumes_latest);
     let open = move || {
-        let folder = JobFolder::acquire(&folder, &name, id)?;
-        let name = folder.name().to_owned();
-        Ok::<_, Error>((name, CheckpointStore::open(folder, retained)?))
+        let mut folder = JobFolder::acquire(&folder, &name, id)?;
+        let latest = if origin == (JobOrigin::Nothing { left_alone: None }) { folder.latest()? } else { None };
+        let origin = match latest {
+            Some(latest) if resumes => {
+                folder = folder.resume_as(latest.job_id)?;
+                JobOrigin::Checkpoint(latest.path)
+            }
+            Some(latest) => JobOrigin::Nothing { left_alone: Some(latest.path) },
+            None => origin,
+        };
+        let (name, id) = (folder.name().to_owned(), folder.id());
+        Ok::<_, Error>((name, id, origin, CheckpointStore::open(folder, retained)?))
     };
     let opened = spawn_blocking(open).await;
-    let (name, store) =
+    let (name, id, origin, store) =
         opened.map_err(|error| Error::internal("opening checkpoints panicked").caused_by(error))??;
     settings.name = name;
-    Ok(Some(SharedStore::new(store)))
+    settings.id = id;
+    if let JobOrigin::Checkpoint(path) = &origin {
+        settings.restore = Some(path.clone());
+    }
+    Ok((Some(SharedStore::new(store)), origin))
 }

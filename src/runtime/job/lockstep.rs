@@ -47,6 +47,8 @@ impl Lockstep {
             epoch_wait: std::time::Duration::ZERO,
             checkpoints: None,
             restore: None,
+            ignores_unclaimed_state: false,
+            resumes_latest: false,
             restart: RestartStrategy::None,
             memory_budget: usize::MAX,
         };

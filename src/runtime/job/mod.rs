@@ -29,6 +29,8 @@ mod stage;
 mod stops;
 mod team;
 #[cfg(test)]
+mod restart_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
@@ -40,5 +42,5 @@ pub(crate) use handle::JobHandle;
 pub(crate) use lockstep::Lockstep;
 pub use settings::JobStatus;
 pub(crate) use settings::{
-    CheckpointSettings, JobMetrics, JobSettings, OperatorMetrics, RestartStrategy, RestoreSettings, StopMode,
+    CheckpointSettings, JobMetrics, JobOrigin, JobSettings, OperatorMetrics, RestartStrategy, StopMode,
 };

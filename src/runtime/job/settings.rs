@@ -21,8 +21,13 @@ pub(crate) struct JobSettings {
     pub(crate) epoch_wait: Duration,
     /// Checkpoints; None where the job has none.
     pub(crate) checkpoints: Option<CheckpointSettings>,
-    /// The checkpoint, savepoint or job folder to start from.
-    pub(crate) restore: Option<RestoreSettings>,
+    /// The checkpoint's, savepoint's or job's folder to start from, or a `_metadata` file.
+    pub(crate) restore: Option<PathBuf>,
+    /// Whether state there that no operator claims is left behind.
+    pub(crate) ignores_unclaimed_state: bool,
+    /// Whether the job goes on from the newest checkpoint of its name, if there is one and `restore` names no other; its own
+    /// last checkpoint then stays even when it has finished. Needs `checkpoints`.
+    pub(crate) resumes_latest: bool,
     /// What happens after a failure of something outside.
     pub(crate) restart: RestartStrategy,
     /// The most bytes of state of all operators together.
@@ -48,13 +53,16 @@ pub(crate) struct CheckpointSettings {
     pub(crate) is_kept_on_cancel: bool,
 }
 
-/// Where a job starts from.
-#[derive(Debug, Clone)]
-pub(crate) struct RestoreSettings {
-    /// A checkpoint's, savepoint's or job's folder, or a `_metadata` file.
-    pub(crate) path: PathBuf,
-    /// Whether state that no operator claims is left behind.
-    pub(crate) ignores_unclaimed_state: bool,
+/// What a job has started from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JobOrigin {
+    /// Nothing. An earlier job of that name may have left a checkpoint, which stays as it is.
+    Nothing {
+        /// That checkpoint.
+        left_alone: Option<PathBuf>,
+    },
+    /// A checkpoint, a savepoint or a job's folder.
+    Checkpoint(PathBuf),
 }
 
 /// How failures of outside systems are met. Failures that would come again (data, expressions, schemas) always end the job.
@@ -154,11 +162,20 @@ pub(crate) struct JobMetrics {
     pub(crate) restart_count: u64,
 }
 
+impl JobMetrics {
+    /// Returns how many rows were read.
+    pub(crate) fn rows_read(&self) -> u64 {
+        self.operators.iter().filter(|operator| operator.is_source).map(|source| source.rows_out).sum()
+    }
+}
+
 /// What an operator has done so far, all workers together.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct OperatorMetrics {
     /// What it is, as EXPLAIN has it.
     pub(crate) name: String,
+    /// Whether it reads a table.
+    pub(crate) is_source: bool,
     /// Rows in.
     pub(crate) rows_in: u64,
     /// Rows out.

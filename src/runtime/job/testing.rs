@@ -404,6 +404,8 @@ pub(super) fn settings(workers: usize) -> JobSettings {
         epoch_wait: Duration::ZERO,
         checkpoints: None,
         restore: None,
+        ignores_unclaimed_state: false,
+        resumes_latest: false,
         restart: RestartStrategy::None,
         memory_budget: usize::MAX,
     }

@@ -1,6 +1,7 @@
 //! INSERT and statement sets: jobs that write tables.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
@@ -11,8 +12,10 @@ use crate::connector::OutputStream;
 use crate::error::{Error, Result};
 use crate::options::{DML_SYNC, PIPELINE_NAME};
 use crate::plan::{PlannedInsert, Planner, insert_graph};
-use crate::runtime::{JobHandle, SinkInput, run_sink};
-use crate::session::{JobId, JobStatus, Session, StatementResult};
+use crate::runtime::{JobHandle, SinkInput, StopMode, run_sink};
+use crate::session::job_notes::{failure_lines, visibility_warning};
+use crate::session::jobs::BatchRun;
+use crate::session::{JobEnd, JobId, JobStatus, Session, StatementResult, StoppedJob};
 use crate::sql::Insert;
 
 impl Session {
@@ -31,13 +34,15 @@ impl Session {
             inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
         let name = self.config.get_optional(&PIPELINE_NAME)?;
         let name = name.unwrap_or_else(|| format!("insert-into_{}", targets.join(",")));
+        let name = self.jobs.free_name(name);
         if inserts.iter().all(PlannedInsert::is_streaming) {
             return self.submit_stream(name, &inserts).await;
         }
-        let (id, stop) = self.jobs.register(name);
+        let run = BatchRun::new(targets);
+        let id = self.jobs.register(name.clone(), run.clone());
         let mut inputs = Vec::with_capacity(inserts.len());
-        for planned in inserts {
-            match prepare_sink(planned, &stop).await {
+        for (planned, (_, rows)) in inserts.into_iter().zip(&run.targets) {
+            match prepare_sink(planned, &run.stop, Arc::clone(rows)).await {
                 Ok(input) => inputs.push(input),
                 Err(error) => {
                     self.jobs.set_status(id, JobStatus::Failed);
@@ -50,33 +55,44 @@ impl Session {
             job.await?;
             return Ok(StatementResult::JobFinished(id));
         }
-        self.run_in_background(id, job);
+        self.run_in_background(id, name, job);
         Ok(StatementResult::JobSubmitted(id))
     }
 
     /// Starts a streaming job.
     async fn submit_stream(&mut self, name: String, inserts: &[PlannedInsert]) -> Result<StatementResult> {
-        let id = JobId::random();
         let graph = insert_graph(inserts)?;
-        let settings = self.insert_settings(id, name)?;
-        let handle = JobHandle::start(graph, settings, Arc::clone(&self.output)).await?;
-        self.jobs.add(id, handle.clone());
+        let settings = self.insert_settings(JobId::random(), name)?;
+        let warning = visibility_warning(&graph, &settings);
+        let handle = JobHandle::start(graph, settings.clone(), Arc::clone(&self.output)).await?;
+        let id = JobId(handle.id());
+        self.jobs.add(handle.clone());
+        self.tell_start(&handle, &settings)?;
+        if let Some(warning) = warning {
+            self.warn(&warning);
+        }
         if self.config.get(&DML_SYNC)? {
-            let waiting = CancelOnDrop(handle);
+            let waiting = StopOnDrop(handle);
             waiting.0.finished().await?;
             return Ok(StatementResult::JobFinished(id));
         }
-        self.run_in_background(id, async move { handle.finished().await.map(drop) });
+        let name = handle.name().to_owned();
+        self.run_in_background(id, name, async move { handle.finished().await.map(drop) });
         Ok(StatementResult::JobSubmitted(id))
     }
 
     /// Lets a job run, and reports it if it fails.
-    fn run_in_background(&mut self, id: JobId, job: impl Future<Output = Result<()>> + Send + 'static) {
+    fn run_in_background(
+        &mut self,
+        id: JobId,
+        name: String,
+        job: impl Future<Output = Result<()>> + Send + 'static,
+    ) {
         let output = Arc::clone(&self.output);
         let running = tokio::spawn(async move {
             let ended = job.await;
             if let Err(error) = &ended {
-                output.print(OutputStream::Err, &format!("Job {id} failed: {error}\n"));
+                output.print(OutputStream::Err, &failure_lines(id, &name, error));
             }
             ended
         });
@@ -107,28 +123,93 @@ impl Session {
     /// # Errors
     /// A job failed: the first one of them. Each has reported itself when it did.
     pub async fn finish_jobs(&mut self) -> Result<()> {
-        while let Some((id, job)) = self.running.last_mut() {
-            let (id, ended) = (*id, job.await);
-            self.running.pop();
-            ended.map_err(|stopped| Error::internal(format!("job {id} panicked")).caused_by(stopped))??;
+        while !self.running.is_empty() {
+            if let Err(error) = self.finish_job(0).await {
+                self.failure.get_or_insert(error);
+            }
         }
-        Ok(())
+        self.failure.take().map_or(Ok(()), Err)
+    }
+
+    /// Waits for one of the jobs in the background.
+    ///
+    /// # Errors
+    /// It failed.
+    pub(in crate::session) async fn finish_job(&mut self, at: usize) -> Result<()> {
+        let Some((id, job)) = self.running.get_mut(at) else { return Ok(()) };
+        let (id, ended) = (*id, job.await);
+        self.running.remove(at);
+        match ended {
+            Ok(ended) => ended,
+            Err(stopped) if stopped.is_cancelled() => Ok(()),
+            Err(stopped) => Err(Error::internal(format!("job {id} panicked")).caused_by(stopped)),
+        }
+    }
+
+    /// Stops all jobs that run, streaming ones with a last checkpoint, and says what became of each. A call that is dropped
+    /// leaves them stopping.
+    pub async fn stop_jobs(&mut self) -> Vec<StoppedJob> {
+        let stops = self.jobs.live_handles().into_iter().map(|handle| async move {
+            let end = match handle.stop(StopMode::Finish).await {
+                Ok(Some(path)) => JobEnd::Resumable(path),
+                Ok(None) if handle.status() == JobStatus::Failed => JobEnd::Failed,
+                Ok(None) => JobEnd::Ended,
+                Err(_) => JobEnd::Failed,
+            };
+            StoppedJob { name: handle.name().to_owned(), end }
+        });
+        let mut stopped = futures::future::join_all(stops).await;
+        stopped.extend(self.drop_batch_jobs());
+        stopped
+    }
+
+    /// Stops all jobs at once; what they have not committed is dropped.
+    pub fn cancel_jobs(&mut self) {
+        self.jobs.live_handles().iter().for_each(JobHandle::cancel);
+        self.drop_batch_jobs();
+    }
+
+    /// Ends the batch jobs that run: half of a result is none.
+    fn drop_batch_jobs(&self) -> Vec<StoppedJob> {
+        let mut dropped = Vec::new();
+        for (id, running) in &self.running {
+            let live = self.jobs.get(*id).filter(|job| !job.status.is_final());
+            if let Some(job) = live
+                && self.jobs.handle(*id).is_none()
+            {
+                running.abort();
+                self.jobs.set_status(*id, JobStatus::Canceled);
+                dropped.push(StoppedJob { name: job.name, end: JobEnd::Dropped });
+            }
+        }
+        dropped
     }
 }
 
 /// Stops a job that nobody waits for any more. One that has ended is left alone.
-struct CancelOnDrop(JobHandle);
+struct StopOnDrop(JobHandle);
 
-impl Drop for CancelOnDrop {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
-        self.0.cancel();
+        if !self.0.status().is_final() {
+            self.0.request_stop(StopMode::Finish);
+        }
     }
 }
 
 /// Makes the rows of an INSERT and its sink; the rows end when the job is stopped, so that what was written is committed.
-async fn prepare_sink(planned: PlannedInsert, stop: &Arc<Notify>) -> Result<SinkInput> {
+async fn prepare_sink(
+    planned: PlannedInsert,
+    stop: &Arc<Notify>,
+    count: Arc<AtomicU64>,
+) -> Result<SinkInput> {
     let (query, sink, overwrite) = planned.prepare_batch().await?;
-    let rows = query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed();
+    let rows = query.execute()?.map(move |rows| {
+        let rows = rows.map(ChangelogBatch::inserts)?;
+        count.fetch_add(rows.row_count() as u64, Ordering::Relaxed);
+        Ok(rows)
+    });
+    let rows = rows.boxed();
     Ok(SinkInput { sink, rows: until_stopped(rows, Arc::clone(stop)), overwrite })
 }
 

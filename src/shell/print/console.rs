@@ -9,6 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 
+use ratatui::crossterm::terminal;
+
 use super::messages;
 use crate::error::{Error, SourceText, render};
 use crate::session::{OutputPort, OutputStream};
@@ -39,6 +41,10 @@ pub(crate) struct Console {
     /// Messages go to standard error, so that standard output holds rows alone.
     messages_to_err: bool,
     is_broken: AtomicBool,
+    /// Whether standard error is a terminal on which lines can be painted over.
+    paints: bool,
+    /// Lines that stay below everything that is written.
+    painted: Mutex<Vec<String>>,
     job_lines: Mutex<JobLines>,
     held: Mutex<Option<Held>>,
 }
@@ -90,6 +96,7 @@ impl Console {
         Console {
             has_out_colors: wants_colors && io::stdout().is_terminal(),
             has_err_colors: wants_colors && io::stderr().is_terminal(),
+            paints: io::stderr().is_terminal() && std::env::var_os("TERM").is_some_and(|term| term != "dumb"),
             ..Console::new(Box::new(io::stdout()), Box::new(io::stderr()), messages_to_err)
         }
     }
@@ -107,6 +114,8 @@ impl Console {
             has_err_colors: false,
             messages_to_err,
             is_broken: AtomicBool::new(false),
+            paints: false,
+            painted: Mutex::default(),
             job_lines: Mutex::new(JobLines::Direct),
             held: Mutex::new(None),
         }
@@ -140,6 +149,33 @@ impl Console {
     /// Prints `[WARNING] …`.
     pub(crate) fn warning(&self, text: &str) {
         self.tagged(BOLD_YELLOW, "[WARNING]", text);
+    }
+
+    /// Prints `[INFO] …` on standard error, whatever standard output is for.
+    pub(crate) fn note(&self, text: &str) {
+        let line = if self.has_err_colors {
+            format!("{BOLD_BLUE}[INFO] {text}{PLAIN}\n")
+        } else {
+            format!("[INFO] {text}\n")
+        };
+        self.write_to(OutputStream::Err, &line);
+    }
+
+    /// Returns whether `paint` can be used.
+    pub(crate) fn paints(&self) -> bool {
+        self.paints
+    }
+
+    /// Shows lines below everything that is written, in place of those that were there; they are cut to the terminal's width.
+    pub(crate) fn paint(&self, lines: Vec<String>) {
+        let width = terminal::size().map_or(80, |(columns, _)| usize::from(columns)).saturating_sub(1);
+        let Ok(mut painted) = self.painted.lock() else { return };
+        let cut = |line: String| line.chars().take(width).collect();
+        let old = std::mem::replace(&mut *painted, lines.into_iter().map(cut).collect());
+        let text = format!("{}{}", erasing(&old), drawing(&painted));
+        if !text.is_empty() {
+            self.write_through(OutputStream::Err, &text);
+        }
     }
 
     /// Prints the three lines of a job that was started, and Flink's empty line behind them.
@@ -197,8 +233,17 @@ impl Console {
         self.write_to(stream, &line);
     }
 
-    /// Writes and flushes.
+    /// Writes above the painted lines.
     fn write_to(&self, stream: OutputStream, text: &str) {
+        let painted = self.painted.lock().ok().filter(|painted| !painted.is_empty() && !text.is_empty());
+        let Some(painted) = painted else { return self.write_through(stream, text) };
+        self.write_through(OutputStream::Err, &erasing(&painted));
+        self.write_through(stream, text);
+        self.write_through(OutputStream::Err, &drawing(&painted));
+    }
+
+    /// Writes and flushes.
+    fn write_through(&self, stream: OutputStream, text: &str) {
         let writer = if stream == OutputStream::Out { &self.out } else { &self.err };
         let Ok(mut writer) = writer.lock() else { return };
         let written = writer.write_all(text.as_bytes()).and_then(|()| writer.flush());
@@ -209,6 +254,16 @@ impl Console {
             self.is_broken.store(true, Ordering::Relaxed);
         }
     }
+}
+
+/// Returns what takes painted lines off the screen.
+fn erasing(lines: &[String]) -> String {
+    if lines.is_empty() { String::new() } else { format!("\x1b[{}F\x1b[J", lines.len()) }
+}
+
+/// Returns what paints lines.
+fn drawing(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
 #[cfg(test)]
@@ -289,6 +344,20 @@ pub(crate) mod tests {
         assert_eq!(out.text(), "");
         console.release_job_lines();
         assert!(out.text().starts_with("[WARNING] 1 earlier lines of running jobs were dropped.\n+I[1]\n"));
+    }
+
+    #[test]
+    fn painted_lines_stay_below_what_is_written() {
+        let (console, out, err) = captured(false);
+        console.paint(vec!["a: 1".to_owned(), "b: 2".to_owned()]);
+        console.print(OutputStream::Err, "[ERROR] lines\n");
+        console.paint(Vec::new());
+        console.note("end");
+        assert_eq!(out.text(), "");
+        assert_eq!(
+            err.text(),
+            "a: 1\nb: 2\n\x1b[2F\x1b[J[ERROR] lines\na: 1\nb: 2\n\x1b[2F\x1b[J[INFO] end\n"
+        );
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! All of it happens on the shell's own thread, whose stack is large: parsing, binding and planning recurse as deep as the
 //! statement does. Only what runs for long (jobs, batch queries) is on the runtime's workers.
 
+mod jobs;
+
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -113,28 +115,6 @@ impl Runner {
     pub(crate) fn report(&self, error: Error, source: Option<&SourceText>) {
         let is_verbose = client_options::is_verbose(self.engine.config());
         self.console.error(&error, source, is_verbose);
-    }
-
-    /// Waits for running jobs; Ctrl-C stops waiting.
-    pub(crate) fn wait_for_jobs(&mut self) -> Outcome {
-        self.interrupts.reset();
-        let Runner { engine, runtime, interrupts, .. } = self;
-        let waited = runtime.block_on(async {
-            tokio::select! {
-                result = engine.wait_for_jobs() => Some(result),
-                () = interrupts.raised() => None,
-            }
-        });
-        match waited {
-            Some(Ok(())) => Outcome::Done,
-            // A job says itself that it failed; only one that panicked could not.
-            Some(Err(error)) if error.kind() == ErrorKind::Internal => {
-                self.report(error, None);
-                Outcome::Failed
-            }
-            Some(Err(_)) => Outcome::Failed,
-            None => Outcome::Interrupted,
-        }
     }
 
     /// Ends the session without waiting for what still runs.

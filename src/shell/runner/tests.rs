@@ -12,7 +12,7 @@ use super::*;
 use crate::changelog::ChangelogBatch;
 use crate::options::SessionConfig;
 use crate::schema::TypeRoot;
-use crate::session::{JobId, ResultColumn};
+use crate::session::{JobId, JobProgress, ResultColumn, StoppedJob};
 use crate::shell::print::console::tests::{Captured, captured};
 use crate::shell::script::{self, ScriptEnd, ScriptSettings};
 
@@ -58,9 +58,19 @@ impl Engine for Scripted {
         Vec::new()
     }
 
+    fn running_jobs(&self) -> Vec<JobProgress> {
+        Vec::new()
+    }
+
     async fn wait_for_jobs(&mut self) -> Result<()> {
         Ok(())
     }
+
+    async fn stop_jobs(&mut self) -> Vec<StoppedJob> {
+        Vec::new()
+    }
+
+    fn cancel_jobs(&mut self) {}
 }
 
 /// A runner, what it prints, and its Ctrl-C.

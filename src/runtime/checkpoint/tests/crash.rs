@@ -206,6 +206,8 @@ fn every_durable_step_is_told_to_tracing() {
     use std::sync::atomic::{AtomicU64, Ordering};
     use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
 
+    use crate::connector::DURABLE_STEP;
+
     struct Count(Arc<AtomicU64>);
     impl<S: tracing::Subscriber> Layer<S> for Count {
         fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {

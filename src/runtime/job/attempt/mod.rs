@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::blueprint::Blueprint;
-use super::coordinator::{CheckpointOutcome, CheckpointPurpose, Cut, SharedStore};
+use super::coordinator::{CheckpointOutcome, CheckpointPurpose, Cut, SharedStore, discard, open_savepoint_store};
 use super::epoch::{Epoch, WorkerReport};
 use super::intake::Intake;
 use super::settings::{JobMetrics, JobSettings, StopMode};
@@ -73,6 +73,8 @@ pub(super) enum AttemptEnd {
 /// A run of a job.
 pub(super) struct Attempt<'a> {
     job: &'a Job,
+    /// Where checkpoints are written; a job without any gets a store for its savepoint.
+    store: Option<SharedStore>,
     team: Team,
     intake: Intake,
     items: mpsc::Receiver<SourceItem>,
@@ -126,7 +128,7 @@ impl Attempt<'_> {
             tokio::select! {
                 biased;
                 mode = stops.next() => {
-                    if self.stop(mode, stops) {
+                    if self.stop(mode, stops).await {
                         return Ok(AttemptEnd::Stopped(StopMode::Cancel, None));
                     }
                 }
@@ -157,6 +159,12 @@ impl Attempt<'_> {
     pub(super) async fn close(mut self) {
         self.team.disband().await;
         self.tasks.shutdown().await;
+        if self.job.store.is_none()
+            && let Some(store) = self.store.take().and_then(SharedStore::into_inner)
+        {
+            // What the savepoint was made of is not needed any more.
+            discard(store).await;
+        }
     }
 
     /// Takes an item and all others that are there, until there is enough for an epoch.
@@ -179,25 +187,30 @@ impl Attempt<'_> {
     }
 
     /// Takes the wish to stop; returns whether to stop at once.
-    fn stop(&mut self, mode: StopMode, stops: &mut Stops) -> bool {
-        match mode {
-            StopMode::Cancel => return true,
-            StopMode::Savepoint { .. } if self.job.store.is_none() => {
-                stops.refuse(
-                    &Error::validation(
-                        "the job has no folder for checkpoints, so it cannot write a savepoint",
-                    )
-                    .hint("SET 'execution.checkpointing.dir' before the job is started."),
-                );
-            }
-            mode => {
-                // What was read is written, too.
-                while let Ok(item) = self.items.try_recv() {
-                    self.intake.take(item);
+    async fn stop(&mut self, mode: StopMode, stops: &mut Stops) -> bool {
+        if mode == StopMode::Cancel {
+            return true;
+        }
+        if let StopMode::Savepoint { folder, .. } = &mode
+            && self.store.is_none()
+        {
+            // The store is there before the cut, because what operators hand over for a cut they hand over once.
+            match open_savepoint_store(&self.job.settings, folder).await {
+                Ok(store) => {
+                    self.next_number = store.lock().next_number();
+                    self.store = Some(store);
                 }
-                self.stop.get_or_insert(mode);
+                Err(error) => {
+                    stops.refuse(&error);
+                    return false;
+                }
             }
         }
+        // What was read is written, too.
+        while let Ok(item) = self.items.try_recv() {
+            self.intake.take(item);
+        }
+        self.stop.get_or_insert(mode);
         false
     }
 
@@ -238,7 +251,7 @@ impl Attempt<'_> {
             Some(StopMode::Savepoint { folder, .. }) if is_last => {
                 CheckpointPurpose::Savepoint(folder.clone())
             }
-            _ if self.job.has_interval() => CheckpointPurpose::Recovery,
+            _ if self.job.has_interval() || self.job.settings.resumes_latest => CheckpointPurpose::Recovery,
             _ => CheckpointPurpose::Commit,
         };
         self.is_ending = is_last;
@@ -344,7 +357,8 @@ impl Attempt<'_> {
         let is_savepoint = matches!(purpose, CheckpointPurpose::Savepoint(_));
         let operators = operators.into_values().collect();
         let positions = self.intake.positions().clone();
-        let cut = Cut { number, time_ms, purpose, operators, positions, prepared };
+        let store = self.store.clone();
+        let cut = Cut { number, time_ms, purpose, store, operators, positions, prepared };
         self.cuts.try_send(cut).map_err(|_| Error::internal("two checkpoints at the same time"))?;
         self.in_flight = Some(InFlight { began, deadline, is_savepoint });
         Ok(())

@@ -83,7 +83,6 @@ impl<'a> Attempt<'a> {
         let (cuts, requests) = mpsc::channel(1);
         let (report, outcomes) = mpsc::channel(1);
         let coordinator = Coordinator {
-            store: job.store.clone(),
             uids: Arc::clone(job.blueprint.uids()),
             committers,
             sources: sources.messages.clone(),
@@ -94,6 +93,7 @@ impl<'a> Attempt<'a> {
         let now = Instant::now();
         Ok(Attempt {
             job,
+            store: job.store.clone(),
             team,
             intake: sources.intake,
             items: sources.items,
@@ -118,8 +118,7 @@ impl<'a> Attempt<'a> {
 /// Opens a checkpoint and checks that the job can go on with it.
 async fn restore(job: &Job, path: &Path) -> Result<Arc<Restore>> {
     let (path, claims) = (path.to_owned(), job.blueprint.claims());
-    let ignores_unclaimed =
-        job.settings.restore.as_ref().is_some_and(|restore| restore.ignores_unclaimed_state);
+    let ignores_unclaimed = job.settings.ignores_unclaimed_state;
     let open = move || {
         let restore = Restore::open(&path)?;
         restore.check(&claims, ignores_unclaimed)?;
