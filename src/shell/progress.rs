@@ -16,8 +16,8 @@ pub(crate) struct ProgressLines {
 
 impl ProgressLines {
     /// Starts to measure.
-    pub(crate) fn new(now: Instant) -> ProgressLines {
-        ProgressLines { since: now, rows: HashMap::new() }
+    pub(crate) fn new(jobs: &[JobProgress], now: Instant) -> ProgressLines {
+        ProgressLines { since: now, rows: jobs.iter().map(|job| (job.id, job.rows)).collect() }
     }
 
     /// Returns a line for each job.
@@ -28,9 +28,8 @@ impl ProgressLines {
     }
 
     fn line(&mut self, job: &JobProgress, seconds: f64) -> String {
-        let before = self.rows.insert(job.id, job.rows);
-        // What was read before the first line would make a rate that never was.
-        let rate = before.map_or(0.0, |before| job.rows.saturating_sub(before) as f64 / seconds);
+        let before = self.rows.insert(job.id, job.rows).unwrap_or(0);
+        let rate = job.rows.saturating_sub(before) as f64 / seconds;
         let checkpoint = match job.last_checkpoint {
             Some((number, time)) => {
                 format!("checkpoint {number} {} s ago", (Utc::now() - time).num_seconds().max(0))
@@ -70,7 +69,6 @@ mod tests {
     #[test]
     fn a_line_has_the_rate_since_the_last_one() {
         let start = Instant::now();
-        let mut lines = ProgressLines::new(start);
         let mut job = JobProgress {
             id: JobId(1),
             name: "insert-into_c.d.t".to_owned(),
@@ -78,12 +76,14 @@ mod tests {
             rows: 1_000,
             last_checkpoint: None,
         };
+        let mut lines = ProgressLines::new(std::slice::from_ref(&job), start);
+        job.rows = 1_500;
         let first = lines.lines(std::slice::from_ref(&job), start + Duration::from_secs(1));
-        assert_eq!(first, ["insert-into_c.d.t RUNNING: 1 000 rows, 0/s, no checkpoint yet"]);
-        job.rows = 25_000;
+        assert_eq!(first, ["insert-into_c.d.t RUNNING: 1 500 rows, 500/s, no checkpoint yet"]);
+        job.rows = 25_500;
         job.last_checkpoint = Some((3, Utc::now()));
         let second = lines.lines(&[job], start + Duration::from_secs(3));
-        assert_eq!(second, ["insert-into_c.d.t RUNNING: 25 000 rows, 12 000/s, checkpoint 3 0 s ago"]);
+        assert_eq!(second, ["insert-into_c.d.t RUNNING: 25 500 rows, 12 000/s, checkpoint 3 0 s ago"]);
     }
 
     #[test]

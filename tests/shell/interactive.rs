@@ -248,3 +248,37 @@ fn further_lines_are_numbered_where_asked() {
     terminal.line("1");
     terminal.wait_for("Lakehead SQL> SELECT\n 2> 1\n 3>");
 }
+
+/// Starts an endless job and asks to leave.
+fn leave_with_a_job(home: &std::path::Path) -> Terminal {
+    let mut terminal = start(home);
+    let done = "[INFO] Execute statement succeeded.";
+    run(&mut terminal, ENDLESS, done);
+    run(&mut terminal, "CREATE TABLE hole (id BIGINT) WITH ('connector' = 'blackhole');", done);
+    run(&mut terminal, "SET 'execution.checkpointing.interval' = '1 h';", done);
+    run(&mut terminal, "INSERT INTO hole SELECT id FROM endless;", "Job ID: ");
+    clear(&mut terminal);
+    terminal.keys("\x04");
+    terminal.wait_for("1 job is running: stop with a final checkpoint? [Y/n]");
+    terminal
+}
+
+#[test]
+fn leaving_stops_the_jobs_with_a_checkpoint() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = leave_with_a_job(home.path());
+    terminal.keys("\r");
+    let screen = terminal.wait_for("Shutting down the session...\ndone.");
+    assert!(screen.contains("is stopped. To go on from here: SET 'execution.state-recovery.path'"), "{screen}");
+    assert_eq!(terminal.wait_for_end(), 0);
+}
+
+#[test]
+fn leaving_cancels_the_jobs_where_no_checkpoint_is_wanted() {
+    let home = tempfile::tempdir().unwrap();
+    let mut terminal = leave_with_a_job(home.path());
+    terminal.keys("n\r");
+    let screen = terminal.wait_for("Shutting down the session...\ndone.");
+    assert!(screen.contains("[INFO] The jobs are cancelled."), "{screen}");
+    assert_eq!(terminal.wait_for_end(), 0);
+}

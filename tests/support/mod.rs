@@ -2,5 +2,6 @@
 //! without it.
 
 pub(crate) mod run;
+pub(crate) mod running;
 pub(crate) mod session;
 pub(crate) mod terminal;

@@ -27,8 +27,8 @@ impl Runner {
     /// Waits for running jobs and shows how far they are. The first Ctrl-C stops them.
     pub(crate) fn wait_for_jobs(&mut self) -> Outcome {
         self.interrupts.reset();
-        let mut progress = ProgressLines::new(Instant::now());
         let mut written = Instant::now();
+        let mut progress = ProgressLines::new(&self.engine.running_jobs(), written);
         loop {
             let Runner { engine, runtime, interrupts, .. } = self;
             let moment = runtime.block_on(async {

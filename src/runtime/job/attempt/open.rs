@@ -9,7 +9,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Duration, Instant};
 
 use super::{Attempt, Job};
-use crate::connector::{CheckpointId, Committer, Frame, SourcePosition, WriterContext};
+use crate::connector::{Boundedness, CheckpointId, Committer, Frame, SourcePosition, WriterContext};
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
@@ -35,6 +35,10 @@ const VALUES_SPLIT: &str = "0";
 
 /// How long the first epoch waits for sources that have said nothing yet.
 const FIRST_WAIT: Duration = Duration::from_millis(10);
+
+/// How long it waits where all sources end, so that each will soon say something: what small tables show does not depend on how
+/// busy the machine is.
+const FIRST_WAIT_BOUNDED: Duration = Duration::from_secs(2);
 
 /// The number of a job's only commit where it has no checkpoints.
 const ONLY_COMMIT: CheckpointId = 1;
@@ -90,6 +94,9 @@ impl<'a> Attempt<'a> {
             has_committed: Arc::clone(&job.has_committed),
         };
         tasks.spawn(coordinator.run(requests, report));
+        let mut tables = job.blueprint.sources().map(|(_, table)| table.source.boundedness());
+        let is_bounded = tables.all(|boundedness| boundedness == Boundedness::Bounded);
+        let first_wait = if is_bounded { FIRST_WAIT_BOUNDED } else { FIRST_WAIT };
         let now = Instant::now();
         Ok(Attempt {
             job,
@@ -105,7 +112,7 @@ impl<'a> Attempt<'a> {
             in_flight: None,
             stop: None,
             is_ending: false,
-            first_by: Some(now + FIRST_WAIT),
+            first_by: Some(now + first_wait),
             next_timer: None,
             next_number,
             last_checkpoint: (now, now),
