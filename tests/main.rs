@@ -15,3 +15,4 @@ mod reference;
 mod shell;
 mod sql_roundtrip;
 mod support;
+mod traps;

@@ -340,18 +340,16 @@ fn a_nullable_column_that_was_added_is_null_in_the_rows_from_before() {
         let mut session = place.session("added");
         session.run(&sources(20, false)).await.unwrap();
         session
-            .run(&("CREATE TABLE pages (page INT, title STRING) WITH ('connector' = 'values', 'rows' = '[]');"
-                .to_owned()
-                + &sinks(&[("s", "page INT, title STRING, n INT")])))
+            .run(
+                &("CREATE TABLE pages (page INT, title STRING) WITH ('connector' = 'values', 'rows' = '[]');"
+                    .to_owned() + &sinks(&[("s", "page INT, title STRING, n INT")])),
+            )
             .await
             .unwrap();
         session.run(&pages(first, false)).await.unwrap();
         let savepoint = session.save(&format!("INSERT INTO s {join};"), 12).await;
         let second = format!("{first},{{\"page\":3,\"title\":\"c\",\"note\":\"new\"}}");
-        session
-            .run("ALTER TABLE pages ADD note STRING; DROP TABLE s;")
-            .await
-            .unwrap();
+        session.run("ALTER TABLE pages ADD note STRING; DROP TABLE s;").await.unwrap();
         session.run(&sinks(&[("s", "page INT, title STRING, note STRING, n INT")])).await.unwrap();
         session.run(&sources(40, true)).await.unwrap();
         session.run(&pages(&second, true)).await.unwrap();
@@ -374,7 +372,8 @@ fn state_beyond_its_budget_fails_the_job_and_says_what_to_set() {
             .run("SET 'lakehead.state.memory-budget' = '1 kb'; SET 'table.dml-sync' = 'true';")
             .await
             .unwrap();
-        let job = "INSERT INTO s SELECT o.id, v.page FROM orders AS o JOIN visits AS v ON o.customer = v.customer;";
+        let job =
+            "INSERT INTO s SELECT o.id, v.page FROM orders AS o JOIN visits AS v ON o.customer = v.customer;";
         let error = session.run(job).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::State);
         assert!(error.message().contains("Join has "), "{error}");
@@ -426,8 +425,7 @@ fn a_bit_flipped_in_any_file_of_state_is_found_and_the_file_named() {
         JOIN visits AS v ON o.customer = v.customer GROUP BY o.customer;
       INSERT INTO best SELECT id, amount FROM orders ORDER BY amount DESC, id LIMIT 4;
     END;";
-    let prepare = "SET 'pipeline.name' = 'flip'; SET 'execution.checkpointing.interval' = '1 ms';"
-        .to_owned()
+    let prepare = "SET 'pipeline.name' = 'flip'; SET 'execution.checkpointing.interval' = '1 ms';".to_owned()
         + &sinks(&[("s", "customer INT, pages BIGINT, most INT"), ("best", "id INT, amount INT")]);
     block_on(async {
         let mut session = place.session("flip");

@@ -61,7 +61,8 @@ fn job(root: &Path) -> String {
         let (customer, amount) = (id % 3, id * 7 % 5);
         orders.push(format!("[\"+I\",{id},{customer},{amount}]"));
         if id % 2 == 0 {
-            orders.push(format!("[\"-U\",{id},{customer},{amount}],[\"+U\",{id},{customer},{}]", amount + 10));
+            orders
+                .push(format!("[\"-U\",{id},{customer},{amount}],[\"+U\",{id},{customer},{}]", amount + 10));
         }
         if id % 5 == 1 {
             orders.push(format!("[\"-D\",{id},{customer},{amount}]"));
@@ -122,7 +123,8 @@ fn run_until(root: &Path, last: u64) -> (Vec<String>, bool) {
 }
 
 /// The name of the test below.
-const TEST: &str = "crash::durable_steps::a_job_that_dies_at_any_durable_step_has_the_result_of_one_that_never_did";
+const TEST: &str =
+    "crash::durable_steps::a_job_that_dies_at_any_durable_step_has_the_result_of_one_that_never_did";
 
 /// Lets a job die at a step, and once more while it goes on; returns false if it ended before the step.
 fn check(last: u64, expected: &Written) -> bool {
@@ -140,7 +142,10 @@ fn check(last: u64, expected: &Written) -> bool {
         place.push_str(&format!("death at step {last}, {}; ", steps[last as usize - 1]));
         found.assert_part_of(expected);
         if !has_checkpoint(root) && !found.is_empty() {
-            assert_eq!(&found, expected, "{place}a job without checkpoints has written nothing, or has ended");
+            assert_eq!(
+                &found, expected,
+                "{place}a job without checkpoints has written nothing, or has ended"
+            );
             return true;
         }
         has_begun |= death == 0 && has_checkpoint(root);

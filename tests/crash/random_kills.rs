@@ -145,7 +145,8 @@ fn run(root: &Path, kill: Option<Kill>) -> Run {
     let mut child = lakehead.spawn();
     let (steps, text) = listen(&mut child);
     let mut run = Run::default();
-    let mut take = |line: &str| run.checkpoints += usize::from(line.contains("rename") && line.contains("_metadata"));
+    let mut take =
+        |line: &str| run.checkpoints += usize::from(line.contains("rename") && line.contains("_metadata"));
     let until_killed = kill.map_or(usize::MAX, |kill| kill.steps);
     let mut has_ended = steps.iter().take(until_killed).map(|line| take(&line)).count() < until_killed;
     if let Some(Kill { moment, .. }) = kill.filter(|_| !has_ended) {

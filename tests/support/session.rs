@@ -17,6 +17,14 @@ impl OutputPort for Nowhere {
 
 /// Runs the statements of a script in a session of their own, up to the first that fails; returns what the last one answers.
 pub(crate) fn run_script(script: &str) -> Result<StatementResult> {
+    with_session(script, |result| async { Ok(result) })
+}
+
+/// Runs a script and, while its session lives, something with what its last statement answers.
+pub(crate) fn with_session<T, F: Future<Output = Result<T>>>(
+    script: &str,
+    use_result: impl FnOnce(StatementResult) -> F,
+) -> Result<T> {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     runtime.block_on(async {
         let settings = SessionSettings {
@@ -29,6 +37,6 @@ pub(crate) fn run_script(script: &str) -> Result<StatementResult> {
         for piece in split(script) {
             result = session.execute(&parse_statement(&piece.text)?, &piece.text).await?;
         }
-        Ok(result)
+        use_result(result).await
     })
 }

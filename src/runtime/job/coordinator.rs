@@ -61,8 +61,8 @@ pub(super) async fn open_savepoint_store(settings: &JobSettings, folder: &Path) 
     let (folder, name, id) = (folder.to_owned(), settings.name.clone(), settings.id);
     let open = move || CheckpointStore::open(JobFolder::acquire(&folder, &name, id)?, 1);
     let opened = spawn_blocking(open).await;
-    let store =
-        opened.map_err(|error| Error::internal("opening a folder of savepoints panicked").caused_by(error))??;
+    let store = opened
+        .map_err(|error| Error::internal("opening a folder of savepoints panicked").caused_by(error))??;
     Ok(SharedStore::new(store))
 }
 

@@ -23,13 +23,13 @@ mod layout;
 mod lockstep;
 mod outbox;
 mod restart;
+#[cfg(test)]
+mod restart_tests;
 mod settings;
 mod source_task;
 mod stage;
 mod stops;
 mod team;
-#[cfg(test)]
-mod restart_tests;
 #[cfg(test)]
 mod testing;
 #[cfg(test)]

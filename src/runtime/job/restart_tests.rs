@@ -27,7 +27,11 @@ fn expected(outages: usize) -> Vec<String> {
 }
 
 /// Starts source → union → sink.
-async fn start(source: &Arc<ScriptedSource>, sink: &Arc<KeepingSink>, settings: JobSettings) -> Result<JobHandle> {
+async fn start(
+    source: &Arc<ScriptedSource>,
+    sink: &Arc<KeepingSink>,
+    settings: JobSettings,
+) -> Result<JobHandle> {
     let mut graph = GraphBuilder::default();
     let read = graph.source(source);
     let union = graph.node(OperatorSpec::Union, &[(read, Distribution::Forward)]);
@@ -71,7 +75,11 @@ fn an_outage_is_met_with_as_many_restarts_as_the_strategy_allows() {
                 assert_eq!(sink.lines(), expected(outages), "{place}");
             } else {
                 let error = ended.unwrap_err();
-                assert_eq!((error.kind(), error.message()), (ErrorKind::Unavailable, "the outside is gone"), "{place}");
+                assert_eq!(
+                    (error.kind(), error.message()),
+                    (ErrorKind::Unavailable, "the outside is gone"),
+                    "{place}"
+                );
                 assert_eq!((job.status(), restarts), (JobStatus::Failed, allowed.unwrap()), "{place}");
                 assert!(sink.lines().is_empty(), "{place}: what was not committed is not there");
             }

@@ -14,7 +14,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::blueprint::Blueprint;
-use super::coordinator::{CheckpointOutcome, CheckpointPurpose, Cut, SharedStore, discard, open_savepoint_store};
+use super::coordinator::{
+    CheckpointOutcome, CheckpointPurpose, Cut, SharedStore, discard, open_savepoint_store,
+};
 use super::epoch::{Epoch, WorkerReport};
 use super::intake::Intake;
 use super::settings::{JobMetrics, JobSettings, StopMode};
