@@ -118,7 +118,6 @@ fn masked(text: &str) -> String {
     let mut out = String::new();
     for line in text.lines() {
         let line = line.replace("Flink SQL CLI", "SQL CLI").replace("Lakehead SQL CLI", "SQL CLI");
-        let line = without_job_ids(line);
         let line = match line.rfind('(') {
             Some(at) if line.ends_with(" seconds)") => format!("{}(<time> seconds)", &line[..at]),
             _ => line,
@@ -141,6 +140,7 @@ fn without_job_ids(line: String) -> String {
 
 /// Returns what of a block is compared.
 fn compared(block: &str, file: &str) -> String {
+    let block: String = block.lines().map(|line| without_job_ids(line.to_owned()) + "\n").collect();
     let mut lines = block.lines();
     if block.starts_with("[ERROR]") {
         return format!("{}\n{}", lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
