@@ -6,7 +6,7 @@
 use std::path::Path;
 
 /// The target of the events that tell steps.
-pub(crate) const DURABLE_STEP: &str = "lakehead::durable_step";
+const DURABLE_STEP: &str = "lakehead::durable_step";
 
 /// Tells a step on a file or folder: `create`, `write`, `sync`, `rename`, `link` or `remove`.
 pub(crate) fn durable_step(step: &'static str, path: &Path) {

@@ -15,8 +15,6 @@ mod source;
 pub(crate) mod testing;
 mod values;
 
-#[cfg(test)]
-pub(crate) use durable_step::DURABLE_STEP;
 pub(crate) use durable_step::durable_step;
 pub use factory::{FactoryContext, TableFactory};
 pub(crate) use sink::NoCommitter;

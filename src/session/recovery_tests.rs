@@ -47,10 +47,10 @@ impl Place {
         rows
     }
 
-    /// Returns the lines of a table's visible files.
+    /// Returns the lines of a table's visible files, also of those that were taken away.
     fn lines(&self, table: &str) -> Vec<String> {
         let mut lines = Vec::new();
-        for path in files(&self.path("out").join(table)) {
+        for path in ["out", "taken-0", "taken-1"].iter().flat_map(|out| files(&self.path(out).join(table))) {
             if !path.file_name().unwrap().to_string_lossy().starts_with('.') {
                 lines.extend(fs::read_to_string(path).unwrap().lines().map(str::to_owned));
             }
@@ -285,10 +285,12 @@ fn a_savepoint_that_was_moved_goes_on_with_any_number_of_workers() {
                     break;
                 }
                 let saved = session.save(&job, rng.random_range(1..20)).await;
-                // A savepoint stands for itself: it needs nothing of the job's folder, which is gone, and may lie anywhere.
+                // A savepoint stands for itself: it needs nothing of the job's folder, which is gone, nor what the job has written,
+                // and may lie anywhere.
                 assert!(files(&place.path("checkpoints")).is_empty());
                 let moved = place.path(&format!("elsewhere-{number}"));
                 fs::rename(saved, &moved).unwrap();
+                fs::rename(place.path("out"), place.path(&format!("taken-{number}"))).unwrap();
                 savepoint = Some(moved);
             }
         });

@@ -44,20 +44,41 @@ pub(super) struct FileCommitter {
     overwrites: bool,
 }
 
+/// What it means that a file has neither of its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// Somebody has removed it before it was committed.
+    IsLost,
+    /// Somebody has taken it away after it was committed.
+    WasTaken,
+}
+
 impl FileCommitter {
     pub(super) fn new(table: Arc<FileTable>, overwrites: bool) -> FileCommitter {
         FileCommitter { table, overwrites }
+    }
+
+    async fn commit_where(&self, committables: &[Committable], missing: Missing) -> Result<()> {
+        let read = |committable| PendingFile::from_committable(&self.table.root, committable);
+        let files: Vec<PendingFile> = committables.iter().map(read).collect::<Result<_>>()?;
+        let table = Arc::clone(&self.table);
+        let overwrites = self.overwrites;
+        blocking(move || commit_files(&table, &files, overwrites, missing)).await
     }
 }
 
 #[async_trait]
 impl Committer for FileCommitter {
     async fn commit(&mut self, _checkpoint: CheckpointId, committables: &[Committable]) -> Result<()> {
-        let read = |committable| PendingFile::from_committable(&self.table.root, committable);
-        let files: Vec<PendingFile> = committables.iter().map(read).collect::<Result<_>>()?;
-        let table = Arc::clone(&self.table);
-        let overwrites = self.overwrites;
-        blocking(move || commit_files(&table, &files, overwrites)).await
+        self.commit_where(committables, Missing::IsLost).await
+    }
+
+    async fn commit_after_recovery(
+        &mut self,
+        _checkpoint: CheckpointId,
+        committables: &[Committable],
+    ) -> Result<()> {
+        self.commit_where(committables, Missing::WasTaken).await
     }
 
     async fn discard_unfinished(&mut self, sink_id: &str, kept: &[Committable]) -> Result<()> {
@@ -73,7 +94,12 @@ impl Committer for FileCommitter {
     }
 }
 
-fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> Result<()> {
+fn commit_files(
+    table: &FileTable,
+    files: &[PendingFile],
+    overwrites: bool,
+    missing: Missing,
+) -> Result<()> {
     let mut folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.visible.parent()).collect();
     if overwrites {
         // An empty result empties a table, but no partition: none is named.
@@ -86,21 +112,10 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> R
         }
     }
     for file in files {
-        durable_step("rename", &file.visible);
-        match fs::rename(&file.hidden, &file.visible) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound && file.visible.exists() => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::new(
-                    ErrorKind::State,
-                    format!("file '{}' is gone before it was committed", file.hidden.display()),
-                )
-                .hint("It holds rows of a checkpoint: nobody but the job may remove hidden files from the table's folder.")
-                .caused_by(error));
-            }
-            Err(error) => return Err(unwritable(&file.visible, error)),
-        }
+        give_name(file, missing)?;
     }
+    // A partition may have been taken away as a whole.
+    folders.retain(|folder| missing == Missing::IsLost || folder.is_dir());
     for folder in &folders {
         if let Some(name) = table.success_file.as_ref().filter(|_| !files.is_empty()) {
             let path = folder.join(name);
@@ -110,6 +125,31 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> R
     }
     // A rename is durable once its folder is.
     sync_folders(&table.root, &folders.into_iter().map(Path::to_owned).collect())
+}
+
+/// Gives a file its visible name, which it may have already.
+fn give_name(file: &PendingFile, missing: Missing) -> Result<()> {
+    durable_step("rename", &file.visible);
+    let Err(error) = fs::rename(&file.hidden, &file.visible) else { return Ok(()) };
+    if error.kind() != io::ErrorKind::NotFound {
+        return Err(unwritable(&file.visible, error));
+    }
+    match missing {
+        _ if file.visible.exists() => Ok(()),
+        Missing::WasTaken => {
+            tracing::warn!(
+                "file '{}' of the checkpoint is not there any more: it was committed and taken away, or is lost",
+                file.visible.display()
+            );
+            Ok(())
+        }
+        Missing::IsLost => Err(Error::new(
+            ErrorKind::State,
+            format!("file '{}' is gone before it was committed", file.hidden.display()),
+        )
+        .hint("It holds rows of a checkpoint: nobody but the job may remove hidden files from the table's folder.")
+        .caused_by(error)),
+    }
 }
 
 /// Makes what folders hold durable, and that they are there themselves, up to the one that holds the table's folder.

@@ -527,6 +527,10 @@ mod tests {
             }
             let error = committer.commit(1, &prepared).await.unwrap_err();
             assert!(error.message().contains("is gone before it was committed"), "{error:?}");
+            // After a recovery it counts as one that was committed and has been taken away by its readers, with its folder or without.
+            committer.commit_after_recovery(1, &prepared).await.unwrap();
+            fs::remove_dir(folder.path()).unwrap();
+            committer.commit_after_recovery(1, &prepared).await.unwrap();
         });
     }
 

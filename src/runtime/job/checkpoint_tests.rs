@@ -209,13 +209,17 @@ fn walk(folder: &Path) -> Vec<PathBuf> {
 }
 
 #[test]
-fn a_savepoint_needs_a_folder_for_checkpoints_and_the_job_goes_on_without() {
+fn a_savepoint_that_cannot_be_written_is_refused_and_the_job_goes_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let in_the_way = folder.path().join("file");
+    std::fs::write(&in_the_way, "").unwrap();
     let sink = Arc::new(KeepingSink::new());
     let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
     run(async {
         let job = start(&source, &sink, settings(1)).await.unwrap();
-        let mode = StopMode::Savepoint { folder: PathBuf::from("/nowhere"), drain: false };
-        assert_eq!(job.stop(mode).await.unwrap_err().kind(), ErrorKind::Validation);
+        let mode = StopMode::Savepoint { folder: in_the_way.join("save"), drain: false };
+        let error = job.stop(mode).await.unwrap_err();
+        assert!(error.message().contains(&in_the_way.display().to_string()), "{error}");
         assert_eq!(job.status(), JobStatus::Running);
         feed(&source, &changes(0, 3));
         sink.wait_for_rows(1).await;

@@ -200,8 +200,8 @@ async fn start(
         progress: Progress::new(),
         metrics: Arc::clone(&metrics),
     };
-    let has_committed = Arc::new(AtomicBool::new(false));
-    let job = Job { blueprint, settings, output, store, metrics, reader, has_committed };
+    let is_beyond_checkpoints = Arc::new(AtomicBool::new(false));
+    let job = Job { blueprint, settings, output, store, metrics, reader, is_beyond_checkpoints };
     let driver = Driver { job, progress: handle.progress.clone(), stops, ready: Some(ready) };
     tokio::spawn(driver.run());
     is_ready.await.map_err(|error| Error::internal("a job was lost").caused_by(error))??;

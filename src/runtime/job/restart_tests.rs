@@ -127,6 +127,27 @@ fn a_failure_that_would_come_again_ends_the_job_at_once() {
 }
 
 #[test]
+fn a_job_is_not_started_again_once_it_has_committed_what_no_checkpoint_covers() {
+    let restart = RestartStrategy::FixedDelay { attempts: 5, delay: Duration::ZERO };
+    let folder = tempfile::tempdir().unwrap();
+    // With a folder for savepoints, but without an interval.
+    let with_folder = checkpointed(1, folder.path(), false);
+    for settings in [settings(1), with_folder] {
+        let source = ScriptedSource::new(script(0), true, ChangelogMode::INSERT_ONLY);
+        let sink = Arc::new(KeepingSink::new().losing_commits(1));
+        let settings = JobSettings { restart: restart.clone(), ..settings };
+        let (error, job) = run(async {
+            let job = start(&source, &sink, settings).await.unwrap();
+            (job.finished().await.unwrap_err(), job)
+        });
+        assert_eq!(error.message(), "the answer to a commit was lost");
+        assert!(error.hint_text().unwrap().contains("has written what no checkpoint covers"));
+        assert_eq!((job.status(), job.metrics().restart_count), (JobStatus::Failed, 0));
+        assert_eq!(sink.lines(), expected(0), "what has landed is there once");
+    }
+}
+
+#[test]
 fn a_job_that_waits_for_its_restart_can_be_stopped() {
     let restart = RestartStrategy::FixedDelay { attempts: 1, delay: LONG };
     for mode in [StopMode::Cancel, StopMode::Finish] {

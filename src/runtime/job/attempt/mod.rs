@@ -47,8 +47,8 @@ pub(super) struct Job {
     pub(super) metrics: Arc<Mutex<JobMetrics>>,
     /// Whoever asked the query.
     pub(super) reader: Option<mpsc::Sender<Result<ChangelogBatch>>>,
-    /// Whether a sink was ever committed.
-    pub(super) has_committed: Arc<AtomicBool>,
+    /// Whether rows were committed, or may have been, that no checkpoint covers.
+    pub(super) is_beyond_checkpoints: Arc<AtomicBool>,
 }
 
 impl Job {
@@ -199,7 +199,7 @@ impl Attempt<'_> {
             // The store is there before the cut, because what operators hand over for a cut they hand over once.
             match open_savepoint_store(&self.job.settings, folder).await {
                 Ok(store) => {
-                    self.next_number = store.lock().next_number();
+                    self.next_number = store.lock().await.next_number();
                     self.store = Some(store);
                 }
                 Err(error) => {
