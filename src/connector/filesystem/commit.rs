@@ -94,12 +94,7 @@ impl Committer for FileCommitter {
     }
 }
 
-fn commit_files(
-    table: &FileTable,
-    files: &[PendingFile],
-    overwrites: bool,
-    missing: Missing,
-) -> Result<()> {
+fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool, missing: Missing) -> Result<()> {
     let mut folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.visible.parent()).collect();
     if overwrites {
         // An empty result empties a table, but no partition: none is named.

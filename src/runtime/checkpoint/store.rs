@@ -238,8 +238,7 @@ impl CheckpointStore {
 
     fn save(&self, newest: &Manifest, path: &Path, file: &str) -> Result<CheckpointSummary> {
         self.disk.create_folder(path)?;
-        let mut manifest =
-            Manifest { is_savepoint: true, committables: BTreeMap::new(), ..newest.clone() };
+        let mut manifest = Manifest { is_savepoint: true, committables: BTreeMap::new(), ..newest.clone() };
         if !newest.segments.is_empty() {
             let target = (path, file.to_owned());
             let entry = self.merge(&newest.segments, &newest.operators, target, true)?;
