@@ -43,14 +43,14 @@ pub static STATEMENT_FAMILIES: &[StatementFamily] = &[
         ],
     },
     StatementFamily {
-        name: "Queries in streaming mode that only insert (scan, filter, project, UNION ALL, LIMIT)",
+        name: "Queries in streaming mode: joins, aggregates, DISTINCT, Top-N, set operations, UNNEST, over changes of any kind",
         support: Support::Yes,
-        examples: &["SELECT a FROM (VALUES (1), (2)) AS t (a) WHERE a > 1 UNION ALL SELECT 3"],
-    },
-    StatementFamily {
-        name: "Joins, aggregates, DISTINCT, Top-N in streaming mode",
-        support: Support::Refused("in streaming mode is not supported yet"),
-        examples: &["SELECT COUNT(*) FROM (VALUES (1)) AS t (a)"],
+        examples: &[
+            "SELECT a FROM (VALUES (1), (2)) AS t (a) WHERE a > 1 UNION ALL SELECT 3",
+            "SELECT COUNT(DISTINCT a), SUM(a) FROM (VALUES (1)) AS t (a)",
+            "SELECT l.a FROM (VALUES (1)) AS l (a) LEFT JOIN (VALUES (1)) AS r (a) ON l.a = r.a",
+            "SELECT a FROM (SELECT a, ROW_NUMBER() OVER (PARTITION BY a ORDER BY a) AS n FROM (VALUES (1)) AS t (a)) WHERE n <= 3",
+        ],
     },
     StatementFamily {
         name: "ROW_NUMBER, RANK, DENSE_RANK (OVER), QUALIFY, UNNEST in batch mode",
@@ -133,7 +133,7 @@ pub static STATEMENT_FAMILIES: &[StatementFamily] = &[
         ],
     },
     StatementFamily {
-        name: "EXPLAIN, SET, RESET, SHOW JOBS, DESCRIBE JOB, STOP JOB, ADD JAR (noted, not needed)",
+        name: "EXPLAIN, SET, RESET, SHOW JOBS, DESCRIBE JOB, STOP JOB [WITH SAVEPOINT [WITH DRAIN]], ADD JAR (noted, not needed)",
         support: Support::Yes,
         examples: &["EXPLAIN SELECT 1", "SET", "RESET", "SHOW JOBS", "ADD JAR 'x.jar'", "SHOW JARS"],
     },
