@@ -66,7 +66,10 @@ impl Driver {
             _ = self.stops.next() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
         };
         self.progress.set(JobStatus::Running);
-        self.tell_ready(Ok(()));
+        if let Some(ready) = self.ready.take() {
+            // Whoever started the job may have gone.
+            let _ = ready.send(Ok(()));
+        }
         let ended = attempt.run(&mut self.stops).await;
         self.progress.set(match &ended {
             Ok(AttemptEnd::Stopped(..)) => JobStatus::Cancelling,
