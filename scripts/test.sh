@@ -16,7 +16,7 @@ step "documentation tests"
 cargo test --locked --doc --quiet
 if $all; then
   step "tests of the optimised binary"
-  cargo test --locked --release --test tests
+  LAKEHEAD_CRASH_KILLS=200 cargo test --locked --release --test tests
   step "fuzzing"
   scripts/fuzz.sh 60
 fi

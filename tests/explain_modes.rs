@@ -14,6 +14,9 @@ use crate::support::run::Lakehead;
 /// Queries whose operators differ: the number of the statement in the script, and what we say instead.
 const EXCEPTIONS: &[(usize, &str)] = &[(13, "a table function is not supported yet")];
 
+/// Where Flink exchanges rows that lie right already, and we do not: the number of the statement, and the place in its operators.
+const SPARED: &[(usize, usize)] = &[(11, 3)];
+
 /// The connectors of the tables, by name, in the terms of `values`.
 const STAND_INS: &[(&str, &str)] = &[("o", "I,UB,UA,D"), ("a", "I"), ("c", "UA,D"), ("sink", "I,UA,D")];
 
@@ -64,8 +67,11 @@ fn operators_make_the_kinds_of_rows_that_flinks_make() {
             continue;
         }
         compared += 1;
-        let (flinks, ours_read) = (operators(answer), operators(&ours.stdout));
+        let (mut flinks, ours_read) = (operators(answer), operators(&ours.stdout));
         assert!(!flinks.is_empty(), "{statement}\n{answer}");
+        if let Some((_, place)) = SPARED.iter().find(|(spared, _)| *spared == number) {
+            assert_eq!(flinks.remove(*place).0, "Exchange");
+        }
         if flinks != ours_read {
             wrong.push(format!(
                 "{number}: {statement}\n--- Flink\n{flinks:?}\n--- ours\n{ours_read:?}\n{}",

@@ -5,6 +5,7 @@
 
 mod blackhole;
 mod datagen;
+mod durable_step;
 mod factory;
 mod filesystem;
 mod print;
@@ -14,6 +15,7 @@ mod source;
 pub(crate) mod testing;
 mod values;
 
+pub(crate) use durable_step::durable_step;
 pub use factory::{FactoryContext, TableFactory};
 pub(crate) use sink::NoCommitter;
 pub use sink::{

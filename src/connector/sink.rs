@@ -100,6 +100,16 @@ pub trait Committer: Send {
     /// Commits what belongs to a checkpoint. Idempotent: repeated after a crash, with the same arguments.
     async fn commit(&mut self, checkpoint: CheckpointId, committables: &[Committable]) -> Result<()>;
 
+    /// Commits what belongs to the checkpoint from which a job goes on. It may have landed, all of it or a part, a long time ago; who
+    /// reads the table may have taken it away since, which is no failure.
+    async fn commit_after_recovery(
+        &mut self,
+        checkpoint: CheckpointId,
+        committables: &[Committable],
+    ) -> Result<()> {
+        self.commit(checkpoint, committables).await
+    }
+
     /// Removes what the writers of the sink with this id have left behind, save what a checkpoint has still to commit. A job
     /// that goes on from a checkpoint calls it before it opens writers, with the id that the sink had then, and only if it knows
     /// that no other process runs that job.

@@ -23,8 +23,7 @@ mod typing;
 mod unnest;
 
 pub(crate) use aggregate::{
-    AggregateDescription, AggregateFunction, DecimalSum, FloatSum, IntegerSum, Moments, RunningSum,
-    describe_aggregate,
+    AggregateFunction, DecimalSum, FloatSum, IntegerSum, Moments, RunningSum, describe_aggregate,
 };
 pub use aggregate::{BoundAggregate, aggregate, aggregate_names, aggregate_signatures, is_aggregate};
 pub use call::call;
@@ -42,7 +41,7 @@ pub use typing::{
     numeric_result, signature_error, type_list_error,
 };
 
-pub(crate) use unnest::{Unnested, unnest};
+pub(crate) use unnest::unnest;
 
 use std::sync::Arc;
 

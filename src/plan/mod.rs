@@ -28,7 +28,6 @@ pub(crate) use tables::BoundTable;
 use std::sync::Arc;
 
 use chrono::Utc;
-use datafusion::logical_expr::LogicalPlan;
 
 use batch::BatchQuery;
 use bind::{Binder, BoundQuery, OutputColumn, Scope, ScopeColumn};

@@ -54,7 +54,8 @@ impl Session {
 
 /// Returns the warning that a job without checkpoints needs if it writes what is only visible with one.
 pub(super) fn visibility_warning(graph: &JobGraph, settings: &JobSettings) -> Option<String> {
-    let has_interval = settings.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.interval.is_some());
+    let has_interval =
+        settings.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.interval.is_some());
     let is_endless = graph.nodes.iter().any(|node| match &node.spec {
         OperatorSpec::Source { table, .. } => table.source.boundedness() == Boundedness::Unbounded,
         _ => false,

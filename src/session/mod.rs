@@ -164,4 +164,8 @@ impl Drop for Session {
 #[cfg(test)]
 mod equivalence;
 #[cfg(test)]
+mod graph_tests;
+#[cfg(test)]
+mod recovery_tests;
+#[cfg(test)]
 mod tests;

@@ -43,14 +43,22 @@ pub static STATEMENT_FAMILIES: &[StatementFamily] = &[
         ],
     },
     StatementFamily {
-        name: "Queries in streaming mode: joins, aggregates, DISTINCT, Top-N, set operations, UNNEST, over changes of any kind",
+        name: "Queries in streaming mode: joins, IN and EXISTS, GROUP BY with grouping sets, DISTINCT, set operations, Top-N, UNNEST, LIMIT",
         support: Support::Yes,
         examples: &[
-            "SELECT a FROM (VALUES (1), (2)) AS t (a) WHERE a > 1 UNION ALL SELECT 3",
-            "SELECT COUNT(DISTINCT a), SUM(a) FROM (VALUES (1)) AS t (a)",
-            "SELECT l.a FROM (VALUES (1)) AS l (a) LEFT JOIN (VALUES (1)) AS r (a) ON l.a = r.a",
-            "SELECT a FROM (SELECT a, ROW_NUMBER() OVER (PARTITION BY a ORDER BY a) AS n FROM (VALUES (1)) AS t (a)) WHERE n <= 3",
+            "CREATE VIEW t (k, v) AS VALUES ('a', 1), ('b', 2), ('a', 3)",
+            "SELECT k, COUNT(*), SUM(DISTINCT v), LISTAGG(k) FILTER (WHERE v > 1) FROM t GROUP BY ROLLUP (k) HAVING COUNT(*) > 0",
+            "SELECT l.k, r.v FROM t AS l FULL JOIN t AS r ON l.v = r.v AND l.k <> 'b'",
+            "SELECT k FROM t WHERE v NOT IN (SELECT v FROM t WHERE k = 'b') EXCEPT ALL SELECT 'b'",
+            "SELECT k, v FROM t QUALIFY ROW_NUMBER() OVER (PARTITION BY k ORDER BY v DESC) <= 2",
+            "SELECT DISTINCT k FROM t ORDER BY k LIMIT 1",
+            "SELECT x FROM t CROSS JOIN UNNEST(ARRAY[v]) AS u (x)",
         ],
+    },
+    StatementFamily {
+        name: "Windows, OVER aggregates, interval, temporal and lookup joins, and all that needs event time, in streaming mode",
+        support: Support::Refused("not supported yet"),
+        examples: &["SELECT SUM(v) OVER (ORDER BY v) FROM (VALUES (1)) AS t (v)"],
     },
     StatementFamily {
         name: "ROW_NUMBER, RANK, DENSE_RANK (OVER), QUALIFY, UNNEST in batch mode",

@@ -1,7 +1,7 @@
 //! The contract of sinks: nothing is visible before its commit, and everything is visible once after it, whatever is repeated.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
@@ -15,6 +15,8 @@ struct Subject {
     table: Table,
     /// Returns the visible rows, sorted, each as `id,name`.
     visible: Box<dyn Fn() -> Vec<String>>,
+    /// Returns how many places hold rows that nobody sees.
+    hidden: Box<dyn Fn() -> usize>,
     /// What keeps the table's place alive.
     _place: tempfile::TempDir,
 }
@@ -64,6 +66,9 @@ async fn check(make: impl Fn() -> Subject) {
     subject.expect(&[1, 2, 3], "an earlier commit may be repeated after a later one");
 
     check_crash_of_a_writer(&make()).await;
+    check_crash_within_a_commit(&make()).await;
+    check_commits_out_of_order(&make()).await;
+    check_what_a_crash_leaves_behind(&make()).await;
     check_several_writers(&make()).await;
     check_one_writer_over_several_checkpoints(&make()).await;
 }
@@ -77,6 +82,55 @@ async fn check_crash_of_a_writer(subject: &Subject) {
     let replayed = subject.prepare(1, &[1]).await;
     subject.commit(1, &replayed).await;
     subject.expect(&[1], "rows that are read again after the crash are there once");
+}
+
+/// Some of a commit has landed when the process dies, or all of it and nobody hears so.
+async fn check_crash_within_a_commit(subject: &Subject) {
+    let mut prepared = subject.prepare(1, &[1]).await;
+    prepared.extend(subject.prepare(1, &[2]).await);
+    subject.commit(1, &prepared[..1]).await;
+    subject.commit(1, &prepared).await;
+    subject.expect(&[1, 2], "a commit that had landed in part is completed");
+    let mut committer = subject.table.sink().open_committer(writer_context(0, 1)).await.unwrap();
+    for _ in 0..3 {
+        committer.commit(1, &prepared).await.unwrap();
+    }
+    subject.expect(&[1, 2], "a committer that was told of a failure may repeat what had landed");
+}
+
+/// What is committed comes in another order than it was prepared in, and more than once.
+async fn check_commits_out_of_order(subject: &Subject) {
+    let first = subject.prepare(1, &[1, 2]).await;
+    let second = subject.prepare(2, &[3]).await;
+    let third = subject.prepare(3, &[4]).await;
+    subject.commit(3, &third).await;
+    subject.expect(&[4], "each checkpoint commits its own rows");
+    let mut both = [second.clone(), first.clone(), second, first].concat();
+    both.reverse();
+    subject.commit(2, &both).await;
+    subject.expect(&[1, 2, 3, 4], "what is named twice is visible once");
+}
+
+/// A process that is killed tidies nothing up; the next one does, and leaves alone what is still to be committed.
+async fn check_what_a_crash_leaves_behind(subject: &Subject) {
+    let sink = subject.table.sink();
+    let mut writer = sink.open_writer(writer_context(0, 1)).await.unwrap();
+    writer.write(subject.batch(&[1])).await.unwrap();
+    let prepared = writer.prepare_commit(1).await.unwrap();
+    writer.write(subject.batch(&[2])).await.unwrap();
+    std::mem::forget(writer);
+    assert_eq!((subject.hidden)(), 2, "one part is prepared, one is not finished");
+    let mut committer = sink.open_committer(writer_context(0, 1)).await.unwrap();
+    committer.discard_unfinished("job-2", &[]).await.unwrap();
+    assert_eq!((subject.hidden)(), 2, "what other sinks have left is theirs");
+    for _ in 0..2 {
+        committer.discard_unfinished("job-1", &prepared).await.unwrap();
+        assert_eq!((subject.hidden)(), 1, "what was not prepared goes");
+    }
+    committer.commit(1, &prepared).await.unwrap();
+    committer.discard_unfinished("job-1", &prepared).await.unwrap();
+    assert_eq!((subject.hidden)(), 0);
+    subject.expect(&[1], "what was prepared is committed after all");
 }
 
 async fn check_several_writers(subject: &Subject) {
@@ -110,17 +164,18 @@ async fn check_one_writer_over_several_checkpoints(subject: &Subject) {
     subject.expect(&[1, 2], "a writer that goes takes nothing with it");
 }
 
-/// Reads the lines of all visible files below a folder.
+/// Returns the files of a folder, hidden or visible.
+fn files(folder: &Path, are_hidden: bool) -> Vec<PathBuf> {
+    let paths = fs::read_dir(folder).into_iter().flatten().map(|entry| entry.unwrap().path());
+    let is_hidden = |path: &PathBuf| path.file_name().unwrap().to_string_lossy().starts_with(['.', '_']);
+    paths.filter(|path| is_hidden(path) == are_hidden).collect()
+}
+
+/// Reads the lines of the visible files of a folder.
 fn visible_lines(folder: &Path) -> Vec<String> {
-    let mut lines = Vec::new();
-    let entries = fs::read_dir(folder).into_iter().flatten().map(Result::unwrap);
-    for entry in entries.filter(|entry| !entry.file_name().to_string_lossy().starts_with(['.', '_'])) {
-        if entry.path().is_dir() {
-            lines.extend(visible_lines(&entry.path()));
-        } else {
-            lines.extend(fs::read_to_string(entry.path()).unwrap().lines().map(str::to_owned));
-        }
-    }
+    let text = |path: PathBuf| fs::read_to_string(path).unwrap();
+    let text: String = files(folder, false).into_iter().map(text).collect();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.sort();
     lines
 }
@@ -131,7 +186,13 @@ async fn files_are_written_exactly_once() {
         let place = tempfile::tempdir().unwrap();
         let path = place.path().join("t");
         let table = Table::new("filesystem", &[("path", path.to_str().unwrap()), ("format", "csv")]);
-        Subject { table, visible: Box::new(move || visible_lines(&path)), _place: place }
+        let hidden = path.clone();
+        Subject {
+            table,
+            visible: Box::new(move || visible_lines(&path)),
+            hidden: Box::new(move || files(&hidden, true).len()),
+            _place: place,
+        }
     })
     .await;
 }

@@ -50,8 +50,26 @@ async fn check(table: &Table, row_count: usize, frames_min: usize) {
             assert_eq!(rest, rows[*count..], "reading on behind {count} rows");
         }
     }
+    check_restarts(table, &rows).await;
     check_checkpoints(table, &rows, &positions).await;
     check_dropped_calls(table, &rows).await;
+}
+
+/// A job may crash again and again, behind every frame, and after frames that no checkpoint has covered.
+async fn check_restarts(table: &Table, rows: &[String]) {
+    let mut read = Vec::new();
+    let mut position = None;
+    loop {
+        let source = table.source();
+        let mut reader = source.open(position.as_ref()).unwrap();
+        let SourceEvent::Frame(frame) = reader.next().await.unwrap() else { break };
+        let behind = reader.position();
+        // What is read ahead and then lost comes again.
+        let _ = reader.next().await.unwrap();
+        read.extend(decode(&source, &frame));
+        position = Some(behind);
+    }
+    assert_eq!(read, rows, "a job that crashes behind every frame reads everything once");
 }
 
 /// A checkpoint may be reported late, twice, or not at all.

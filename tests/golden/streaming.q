@@ -1,4 +1,4 @@
-# Plans that only insert, in streaming mode.
+# Queries in streaming mode.
 SET 'sql-client.display.print-time-cost' = 'false';
 [INFO] Execute statement succeeded.
 !info
@@ -45,23 +45,33 @@ DESCRIBE g;
 3 rows in set
 !ok
 SELECT COUNT(*) FROM g;
-[ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: GROUP BY and aggregates in streaming mode is not supported yet
- --> <stdin>:9:1
-  |
-9 | SELECT COUNT(*) FROM g;
-  | ^^^^^^
-hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
-!error
++----+----------------------+
+| op |               EXPR$0 |
++----+----------------------+
+| +I |                    1 |
+| -U |                    1 |
+| +U |                    2 |
+| -U |                    2 |
+| +U |                    3 |
+| -U |                    3 |
+| +U |                    4 |
+| -U |                    4 |
+| +U |                    5 |
++----+----------------------+
+Received a total of 9 rows
+!ok
 SELECT a.id FROM g AS a JOIN g AS b ON a.id = b.id;
-[ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: a join in streaming mode is not supported yet
-  --> <stdin>:10:1
-   |
-10 | SELECT a.id FROM g AS a JOIN g AS b ON a.id = b.id;
-   | ^^^^^^
-hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
-!error
++----+-------------+
+| op |          id |
++----+-------------+
+| +I |           1 |
+| +I |           2 |
+| +I |           3 |
+| +I |           4 |
+| +I |           5 |
++----+-------------+
+Received a total of 5 rows
+!ok
 SELECT id FROM g ORDER BY id;
 [ERROR] Could not execute SQL statement. Reason:
 org.apache.flink.table.api.TableException: Sort on a non-time-attribute field is not supported.
@@ -72,20 +82,26 @@ org.apache.flink.table.api.TableException: Sort on a non-time-attribute field is
 hint: Add LIMIT, or SET 'execution.runtime-mode' = 'batch'.
 !error
 SELECT DISTINCT id FROM g;
-[ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: DISTINCT and UNION without ALL in streaming mode is not supported yet
-  --> <stdin>:12:1
-   |
-12 | SELECT DISTINCT id FROM g;
-   | ^^^^^^
-hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
-!error
++----+-------------+
+| op |          id |
++----+-------------+
+| +I |           1 |
+| +I |           2 |
+| +I |           3 |
+| +I |           4 |
+| +I |           5 |
++----+-------------+
+Received a total of 5 rows
+!ok
 SELECT id FROM g WHERE id IN (SELECT id FROM g);
-[ERROR] Could not execute SQL statement. Reason:
-org.apache.flink.table.api.TableException: a subquery in an expression in streaming mode is not supported yet
-  --> <stdin>:13:1
-   |
-13 | SELECT id FROM g WHERE id IN (SELECT id FROM g);
-   | ^^^^^^
-hint: SET 'execution.runtime-mode' = 'batch' answers the query over bounded tables.
-!error
++----+-------------+
+| op |          id |
++----+-------------+
+| +I |           1 |
+| +I |           2 |
+| +I |           3 |
+| +I |           4 |
+| +I |           5 |
++----+-------------+
+Received a total of 5 rows
+!ok

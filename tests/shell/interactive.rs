@@ -269,7 +269,10 @@ fn leaving_stops_the_jobs_with_a_checkpoint() {
     let mut terminal = leave_with_a_job(home.path());
     terminal.keys("\r");
     let screen = terminal.wait_for("Shutting down the session...\ndone.");
-    assert!(screen.contains("is stopped. To go on from here: SET 'execution.state-recovery.path'"), "{screen}");
+    assert!(
+        screen.contains("is stopped. To go on from here: SET 'execution.state-recovery.path'"),
+        "{screen}"
+    );
     assert_eq!(terminal.wait_for_end(), 0);
 }
 

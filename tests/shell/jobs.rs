@@ -95,7 +95,11 @@ fn control_c_stops_the_jobs_of_a_script_and_says_how_to_go_on() {
     running.signal("INT");
     let stopped = running.end();
     assert_eq!(stopped.code, 0, "{}", stopped.stderr);
-    assert!(stopped.stderr.contains("[INFO] Job 'numbers' is stopped. To go on from here: SET "), "{}", stopped.stderr);
+    assert!(
+        stopped.stderr.contains("[INFO] Job 'numbers' is stopped. To go on from here: SET "),
+        "{}",
+        stopped.stderr
+    );
     let first = written_without_gaps(root.path());
     assert!(first >= 50);
 
@@ -155,7 +159,10 @@ fn a_second_job_of_a_name_gets_a_number_and_another_process_is_refused() {
     let root = tempfile::tempdir().unwrap();
     let mut running = piped(root.path(), &[TABLES, CHECKPOINTED, INSERTS, INSERTS, "SHOW JOBS;\n"]);
     let shown = running.wait_out("2 rows in set");
-    assert!(shown.contains("|   numbers | RUNNING |") && shown.contains("| numbers-2 | RUNNING |"), "{shown}");
+    assert!(
+        shown.contains("|   numbers | RUNNING |") && shown.contains("| numbers-2 | RUNNING |"),
+        "{shown}"
+    );
     let refused = finish(root.path(), &[TABLES, CHECKPOINTED, INSERTS]);
     assert_eq!(refused.code, 1);
     let expected = format!("the job 'numbers' is running already: process {} on host ", running.id());
@@ -188,8 +195,7 @@ fn a_savepoint_is_answered_with_its_path_also_without_checkpoints() {
     assert_eq!(running.end().code, 1, "a statement has failed");
     let first = written_without_gaps(root.path());
 
-    let entries: Vec<PathBuf> =
-        fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    let entries: Vec<PathBuf> = fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     assert_eq!(entries.len(), 1, "{entries:?}");
     assert!(shown.contains(entries[0].to_str().unwrap()), "{shown}");
     let resume = format!("SET 'execution.savepoint.path' = '{}';", entries[0].display());
@@ -209,7 +215,13 @@ fn a_job_is_described_with_its_operators_and_its_last_checkpoint() {
     let id = running.job_id();
     running.write(&format!("DESCRIBE JOB '{id}';\n"));
     let shown = running.wait_out("4 rows in set");
-    for part in ["| restarts | checkpoint |", "rows in |", "state bytes |", "Source: default_catalog.default_database.numbers |", "Sink: default_catalog.default_database.shown |"] {
+    for part in [
+        "| restarts | checkpoint |",
+        "rows in |",
+        "state bytes |",
+        "Source: default_catalog.default_database.numbers |",
+        "Sink: default_catalog.default_database.shown |",
+    ] {
         assert!(shown.contains(part), "{part} in\n{shown}");
     }
     running.signal("INT");
@@ -230,7 +242,11 @@ fn what_cannot_be_gone_on_with_is_named() {
     let changed = "INSERT INTO counts SELECT MAX(id) FROM numbers GROUP BY MOD(id, 2);";
     let refused = finish(root.path(), &[TABLES, CHECKPOINTED, grouped, &resume, changed]);
     assert_eq!(refused.code, 1, "{}", refused.stderr);
-    assert!(refused.stdout.contains("GroupAggregate") && refused.stdout.contains("hint: "), "{}", refused.stdout);
+    assert!(
+        refused.stdout.contains("GroupAggregate") && refused.stdout.contains("hint: "),
+        "{}",
+        refused.stdout
+    );
 
     let path = PathBuf::from(resume.rsplit('\'').nth(1).unwrap()).join("_metadata");
     let mut bytes = fs::read(&path).unwrap();
@@ -280,8 +296,12 @@ fn a_job_that_fails_says_why_and_where_and_the_script_ends_with_1() {
         INSERT INTO shown SELECT id FROM bad;";
     let failed = finish(root.path(), &[TABLES, table]);
     assert_eq!(failed.code, 1);
-    let error = &failed.stderr[failed.stderr.find("[ERROR] Job ").unwrap_or_else(|| panic!("{}", failed.stderr))..];
-    assert!(error.contains("(insert-into_default_catalog.default_database.shown) failed. Reason:\n"), "{error}");
+    let error =
+        &failed.stderr[failed.stderr.find("[ERROR] Job ").unwrap_or_else(|| panic!("{}", failed.stderr))..];
+    assert!(
+        error.contains("(insert-into_default_catalog.default_database.shown) failed. Reason:\n"),
+        "{error}"
+    );
     assert!(error.contains("bad.json") && error.contains("id"), "{error}");
     assert!(failed.stdout.contains("Job ID: "), "{}", failed.stdout);
 }

@@ -71,8 +71,7 @@ impl Running {
     /// Starts the binary.
     pub(crate) fn start(lakehead: Lakehead) -> Running {
         let mut child = lakehead.spawn();
-        let (out, err) =
-            (Lines::new(child.stdout.take().unwrap()), Lines::new(child.stderr.take().unwrap()));
+        let (out, err) = (Lines::new(child.stdout.take().unwrap()), Lines::new(child.stderr.take().unwrap()));
         let stdin = child.stdin.take();
         Running { lakehead, child, stdin, out, err }
     }

@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use super::FileTable;
 use super::listing::is_hidden;
 use super::sink::{blocking, hidden_ending, relative, unwritable};
-use crate::connector::{CheckpointId, Committable, Committer};
+use crate::connector::{CheckpointId, Committable, Committer, durable_step};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A finished file that nobody sees yet.
@@ -44,20 +44,41 @@ pub(super) struct FileCommitter {
     overwrites: bool,
 }
 
+/// What it means that a file has neither of its names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Missing {
+    /// Somebody has removed it before it was committed.
+    IsLost,
+    /// Somebody has taken it away after it was committed.
+    WasTaken,
+}
+
 impl FileCommitter {
     pub(super) fn new(table: Arc<FileTable>, overwrites: bool) -> FileCommitter {
         FileCommitter { table, overwrites }
+    }
+
+    async fn commit_where(&self, committables: &[Committable], missing: Missing) -> Result<()> {
+        let read = |committable| PendingFile::from_committable(&self.table.root, committable);
+        let files: Vec<PendingFile> = committables.iter().map(read).collect::<Result<_>>()?;
+        let table = Arc::clone(&self.table);
+        let overwrites = self.overwrites;
+        blocking(move || commit_files(&table, &files, overwrites, missing)).await
     }
 }
 
 #[async_trait]
 impl Committer for FileCommitter {
     async fn commit(&mut self, _checkpoint: CheckpointId, committables: &[Committable]) -> Result<()> {
-        let read = |committable| PendingFile::from_committable(&self.table.root, committable);
-        let files: Vec<PendingFile> = committables.iter().map(read).collect::<Result<_>>()?;
-        let table = Arc::clone(&self.table);
-        let overwrites = self.overwrites;
-        blocking(move || commit_files(&table, &files, overwrites)).await
+        self.commit_where(committables, Missing::IsLost).await
+    }
+
+    async fn commit_after_recovery(
+        &mut self,
+        _checkpoint: CheckpointId,
+        committables: &[Committable],
+    ) -> Result<()> {
+        self.commit_where(committables, Missing::WasTaken).await
     }
 
     async fn discard_unfinished(&mut self, sink_id: &str, kept: &[Committable]) -> Result<()> {
@@ -73,7 +94,7 @@ impl Committer for FileCommitter {
     }
 }
 
-fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> Result<()> {
+fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool, missing: Missing) -> Result<()> {
     let mut folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.visible.parent()).collect();
     if overwrites {
         // An empty result empties a table, but no partition: none is named.
@@ -86,28 +107,44 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool) -> R
         }
     }
     for file in files {
-        match fs::rename(&file.hidden, &file.visible) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound && file.visible.exists() => {}
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                return Err(Error::new(
-                    ErrorKind::State,
-                    format!("file '{}' is gone before it was committed", file.hidden.display()),
-                )
-                .hint("It holds rows of a checkpoint: nobody but the job may remove hidden files from the table's folder.")
-                .caused_by(error));
-            }
-            Err(error) => return Err(unwritable(&file.visible, error)),
-        }
+        give_name(file, missing)?;
     }
+    // A partition may have been taken away as a whole.
+    folders.retain(|folder| missing == Missing::IsLost || folder.is_dir());
     for folder in &folders {
         if let Some(name) = table.success_file.as_ref().filter(|_| !files.is_empty()) {
             let path = folder.join(name);
+            durable_step("create", &path);
             File::create(&path).map_err(|error| unwritable(&path, error))?;
         }
     }
     // A rename is durable once its folder is.
     sync_folders(&table.root, &folders.into_iter().map(Path::to_owned).collect())
+}
+
+/// Gives a file its visible name, which it may have already.
+fn give_name(file: &PendingFile, missing: Missing) -> Result<()> {
+    durable_step("rename", &file.visible);
+    let Err(error) = fs::rename(&file.hidden, &file.visible) else { return Ok(()) };
+    if error.kind() != io::ErrorKind::NotFound {
+        return Err(unwritable(&file.visible, error));
+    }
+    match missing {
+        _ if file.visible.exists() => Ok(()),
+        Missing::WasTaken => {
+            tracing::warn!(
+                "file '{}' of the checkpoint is not there any more: it was committed and taken away, or is lost",
+                file.visible.display()
+            );
+            Ok(())
+        }
+        Missing::IsLost => Err(Error::new(
+            ErrorKind::State,
+            format!("file '{}' is gone before it was committed", file.hidden.display()),
+        )
+        .hint("It holds rows of a checkpoint: nobody but the job may remove hidden files from the table's folder.")
+        .caused_by(error)),
+    }
 }
 
 /// Makes what folders hold durable, and that they are there themselves, up to the one that holds the table's folder.
@@ -119,6 +156,7 @@ pub(super) fn sync_folders(root: &Path, folders: &BTreeSet<PathBuf>) -> Result<(
     }
     for folder in all {
         let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+        durable_step("sync", folder);
         File::open(folder).and_then(|folder| folder.sync_all()).map_err(|error| unwritable(folder, error))?;
     }
     Ok(())
@@ -137,6 +175,7 @@ fn discard(folder: &Path, depth: usize, ending: &str, kept: &BTreeSet<PathBuf>) 
         if depth > 0 && path.is_dir() {
             discard(&path, depth - 1, ending, kept)?;
         } else if name.starts_with(".part-") && name.ends_with(ending) && !kept.contains(&path) {
+            durable_step("remove", &path);
             fs::remove_file(&path).map_err(|error| unwritable(&path, error))?;
         }
     }
@@ -155,6 +194,7 @@ fn remove_others(folder: &Path, new: &BTreeSet<&Path>) -> Result<()> {
         if is_hidden(&path) || new.contains(path.as_path()) {
             continue;
         }
+        durable_step("remove", &path);
         let removed = if path.is_dir() { fs::remove_dir_all(&path) } else { fs::remove_file(&path) };
         removed.map_err(|error| unwritable(&path, error))?;
     }

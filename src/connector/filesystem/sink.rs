@@ -20,7 +20,9 @@ use super::commit::{FileCommitter, PendingFile, sync_folders};
 use super::listing::unreadable;
 use super::{FileTable, RollingPolicy, path};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
-use crate::connector::{CheckpointId, Committable, Committer, DynamicTableSink, SinkWriter, WriterContext};
+use crate::connector::{
+    CheckpointId, Committable, Committer, DynamicTableSink, SinkWriter, WriterContext, durable_step,
+};
 use crate::error::{Error, Result};
 use crate::format::{EncodingFormat, RecordEncoder, ScalarWriter, TextStyle, TimestampStandard};
 use crate::schema::Column;
@@ -150,6 +152,7 @@ impl FileWriter {
         let path = pending.hidden.clone();
         let file = blocking(move || {
             fs::create_dir_all(&directory).map_err(|error| unwritable(&directory, error))?;
+            durable_step("create", &path);
             File::create_new(&path).map_err(|error| unwritable(&path, error))
         })
         .await?;
@@ -271,6 +274,7 @@ impl OpenPart {
     /// Writes the buffer on a blocking thread.
     async fn flush(mut self) -> Result<OpenPart> {
         blocking(move || {
+            durable_step("write", &self.pending.hidden);
             self.file.write_all(&self.buffer).map_err(|error| unwritable(&self.pending.hidden, error))?;
             self.written += self.buffer.len() as u64;
             self.buffer.clear();
@@ -283,6 +287,7 @@ impl OpenPart {
     async fn close(self) -> Result<PendingFile> {
         let part = self.flush().await?;
         blocking(move || {
+            durable_step("sync", &part.pending.hidden);
             part.file.sync_all().map_err(|error| unwritable(&part.pending.hidden, error))?;
             Ok(part.pending)
         })
@@ -522,6 +527,10 @@ mod tests {
             }
             let error = committer.commit(1, &prepared).await.unwrap_err();
             assert!(error.message().contains("is gone before it was committed"), "{error:?}");
+            // After a recovery it counts as one that was committed and has been taken away by its readers, with its folder or without.
+            committer.commit_after_recovery(1, &prepared).await.unwrap();
+            fs::remove_dir(folder.path()).unwrap();
+            committer.commit_after_recovery(1, &prepared).await.unwrap();
         });
     }
 

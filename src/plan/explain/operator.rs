@@ -89,16 +89,8 @@ pub(super) fn describe(spec: &OperatorSpec, inputs: &[&DFSchema], schema: &DFSch
             text(name, vec![format!("all=[{is_all}]"), attribute("select", names(schema))])
         }
         OperatorSpec::Unnest { column, is_outer, with_ordinality } => {
-            let call = if *with_ordinality { "UNNEST WITH ORDINALITY" } else { "UNNEST" };
-            let kind = if *is_outer { "LEFT" } else { "INNER" };
-            text(
-                "Correlate",
-                vec![
-                    format!("invocation=[{call}({})]", columns(&[*column], input)),
-                    format!("joinType=[{kind}]"),
-                    attribute("select", names(schema)),
-                ],
-            )
+            let column = columns(&[*column], input);
+            text("Correlate", correlate(&column, *is_outer, *with_ordinality, schema))
         }
         OperatorSpec::SinkUpsertMaterialize { keys } => {
             text("SinkUpsertMaterialize", vec![attribute("key", columns(keys, input))])
@@ -172,6 +164,16 @@ fn calc(condition: Option<&Expr>, projection: Option<&[Expr]>, schema: &DFSchema
     };
     let condition = condition.map(|condition| attribute("where", expression::text(condition)));
     std::iter::once(attribute("select", select)).chain(condition).collect()
+}
+
+fn correlate(column: &str, is_outer: bool, with_ordinality: bool, schema: &DFSchema) -> Vec<String> {
+    let call = if with_ordinality { "UNNEST WITH ORDINALITY" } else { "UNNEST" };
+    let kind = if is_outer { "LEFT" } else { "INNER" };
+    vec![
+        format!("invocation=[{call}({column})]"),
+        format!("joinType=[{kind}]"),
+        attribute("select", names(schema)),
+    ]
 }
 
 fn projects(sets: &[Vec<usize>], groups: &[usize], ids: &[u64], input: &DFSchema) -> String {

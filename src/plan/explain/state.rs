@@ -31,7 +31,7 @@ fn kept(spec: &OperatorSpec, inputs: &[&datafusion::common::DFSchema]) -> Option
             if aggregate.calls.iter().any(|call| call.is_distinct) {
                 kept.push_str(", each distinct argument with its count");
             }
-            if aggregate.input_retracts && aggregate.calls.iter().any(|call| keeps_values(call)) {
+            if aggregate.input_retracts && aggregate.calls.iter().any(keeps_values) {
                 kept.push_str(", all values of an aggregate whose result a deleted row may change back");
             }
             kept

@@ -1,6 +1,7 @@
 //! GROUP BY, DISTINCT and grouping sets.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use arrow::datatypes::DataType as ArrowType;
 use datafusion::common::{DFSchema, TableReference};
@@ -32,7 +33,7 @@ impl Lowering {
     /// Lowers DISTINCT: groups without aggregates.
     pub(super) fn distinct(&mut self, input: &LogicalPlan) -> Result<PlanNode> {
         let input = self.node(input)?;
-        let schema = input.schema.clone();
+        let schema = Arc::clone(&input.schema);
         let keys = (0..input.column_count()).collect();
         Ok(PlanNode::new(grouped(keys, Vec::new(), &input), vec![input], schema))
     }
@@ -68,7 +69,7 @@ impl Lowering {
                 result_type: description.result_type,
             });
         }
-        Ok(PlanNode::new(grouped(keys, described, &input), vec![input], aggregate.schema.clone()))
+        Ok(PlanNode::new(grouped(keys, described, &input), vec![input], Arc::clone(&aggregate.schema)))
     }
 
     /// Makes one row per grouping set. Groups are columns of their own here: an aggregate of the same column sees its values in
@@ -102,8 +103,11 @@ impl Lowering {
         projection.extend(read_by(calls).map(|column| Expr::Column(column.clone())));
         let input = project(input, projection)?;
         let fields = input.schema.iter().enumerate().map(|(at, (qualifier, field))| {
-            let field =
-                if at < count { field.as_ref().clone().with_nullable(true).into() } else { field.clone() };
+            let field = if at < count {
+                field.as_ref().clone().with_nullable(true).into()
+            } else {
+                Arc::clone(field)
+            };
             (qualifier.cloned(), field)
         });
         let id = arrow::datatypes::Field::new(self.columns.name(), id_type, false);

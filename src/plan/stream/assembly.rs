@@ -118,7 +118,7 @@ impl Assembly {
             Some(source) => source,
             None => {
                 let shared = self.sources[at].columns.clone();
-                let schema = if is_alone { node.schema.clone() } else { shared_schema(table, &shared)? };
+                let schema = if is_alone { Arc::clone(&node.schema) } else { shared_schema(table, &shared)? };
                 let spec = OperatorSpec::Source { table: self.sources[at].table.clone(), columns: shared };
                 let source = PlanNode::new(spec, Vec::new(), schema);
                 let uid = self.unique(format!("Source/{}", table.name));
@@ -134,12 +134,14 @@ impl Assembly {
                 source
             }
         };
-        let (node_id, distribution) = if is_alone {
-            (source, Distribution::Forward)
+        // Two readers of the same columns know them by the names that each has given the table.
+        let is_as_read = is_alone && self.graph.nodes[source].schema.columns() == node.schema.columns();
+        let node = if is_as_read {
+            source
         } else {
-            (self.pick(source, node, columns, &format!("Source/{}", table.name))?, Distribution::Forward)
+            self.pick(source, node, columns, &format!("Source/{}", table.name))?
         };
-        Ok(Placed { node: node_id, distribution })
+        Ok(Placed { node, distribution: Distribution::Forward })
     }
 
     /// Picks one reader's columns from a shared scan.
@@ -160,7 +162,7 @@ impl Assembly {
         Ok(self.graph.add(GraphNode {
             spec: OperatorSpec::Calc { condition: None, projection: Some(projection) },
             inputs: vec![InputEdge { node: source, distribution: Distribution::Forward }],
-            schema: reader.schema.clone(),
+            schema: Arc::clone(&reader.schema),
             mode: reader.mode,
             unique_keys: reader.unique_keys.clone(),
             uid,

@@ -1,6 +1,7 @@
 //! Calcs: filters and projections, fused where that computes nothing twice. A projection that only renames leaves no calc behind.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use datafusion::common::tree_node::{Transformed, TreeNode, TreeNodeRecursion};
 use datafusion::common::{Column, DFSchema, DFSchemaRef};
@@ -20,7 +21,7 @@ pub(super) fn calc(
 ) -> Result<PlanNode> {
     let projection = projection.filter(|exprs| !is_identity(exprs, &input.schema));
     match (&input.spec, &condition, &projection) {
-        (_, None, None) => Ok(PlanNode { schema: schema.clone(), ..input }),
+        (_, None, None) => Ok(PlanNode { schema: Arc::clone(schema), ..input }),
         (OperatorSpec::Calc { .. }, ..) => fused(input, condition, projection, schema),
         (OperatorSpec::TopN(top), _, Some(exprs))
             if top.with_rank && !reads_last(condition.iter().chain(exprs), &input.schema)? =>
@@ -104,7 +105,7 @@ fn new_calc(
     projection: Option<Vec<Expr>>,
     schema: &DFSchemaRef,
 ) -> Result<PlanNode> {
-    Ok(PlanNode::new(OperatorSpec::Calc { condition, projection }, vec![input], schema.clone()))
+    Ok(PlanNode::new(OperatorSpec::Calc { condition, projection }, vec![input], Arc::clone(schema)))
 }
 
 /// Puts a calc on a calc: as one where no expression would be computed twice or behind a filter that guards it.
@@ -203,6 +204,6 @@ fn without_rank(mut input: PlanNode, mut top: TopNSpec) -> Result<PlanNode> {
 /// Returns the schema of the first columns.
 pub(super) fn first_columns(schema: &DFSchema, count: usize) -> Result<DFSchemaRef> {
     let fields = schema.iter().take(count);
-    let fields = fields.map(|(qualifier, field)| (qualifier.cloned(), field.clone())).collect();
+    let fields = fields.map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field))).collect();
     Ok(DFSchema::new_with_metadata(fields, HashMap::new())?.into())
 }

@@ -184,7 +184,7 @@ impl UpdateKindInference {
         }
         let is_complete = source.mode.contains(RowKind::UpdateBefore);
         let dropped = |source: &PlanNode| {
-            PlanNode::new(OperatorSpec::DropUpdateBefore, vec![source.clone()], source.schema.clone())
+            PlanNode::new(OperatorSpec::DropUpdateBefore, vec![source.clone()], Arc::clone(&source.schema))
         };
         let may_repeat = self.events_duplicate && table.key_columns().is_some();
         if condition.is_none() {
@@ -208,7 +208,7 @@ impl UpdateKindInference {
             condition: condition.cloned(),
             emits_update_before: wanted == UpdateKind::BeforeAndAfter,
         });
-        let schema = source.schema.clone();
+        let schema = Arc::clone(&source.schema);
         let input = if is_complete { dropped(&source) } else { source };
         let mut node = PlanNode::new(spec, vec![input], schema);
         node.mode = with_updates(node.mode, wanted);
@@ -245,7 +245,7 @@ fn decided(node: &PlanNode, mut spec: OperatorSpec, inputs: Vec<PlanNode>, wante
         }
         _ => with_updates(node.mode, wanted),
     };
-    PlanNode { spec, inputs, schema: node.schema.clone(), unique_keys: node.unique_keys.clone(), mode }
+    PlanNode { spec, inputs, schema: Arc::clone(&node.schema), unique_keys: node.unique_keys.clone(), mode }
 }
 
 /// Adds `-U` where there are updates and it is wanted.
@@ -273,7 +273,7 @@ fn with_key_columns(source: &PlanNode) -> Result<PlanNode> {
     let OperatorSpec::Source { table, columns } = &source.spec else { return Ok(source.clone()) };
     let key = table.key_columns().unwrap_or_default();
     let missing: Vec<usize> = key.into_iter().filter(|key| !columns.contains(key)).collect();
-    let known = source.schema.iter().map(|(qualifier, field)| (qualifier.cloned(), field.clone()));
+    let known = source.schema.iter().map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field)));
     let added = missing.iter().map(|column| {
         (Some(TableReference::bare("$key")), Arc::clone(&table.read_schema().fields()[*column]))
     });

@@ -1,5 +1,7 @@
 //! Joins: equal columns become keys, everything else stays a condition on pairs.
 
+use std::sync::Arc;
+
 use datafusion::common::{DFSchema, JoinType, NullEquality};
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, Operator};
@@ -62,7 +64,7 @@ impl Lowering {
         let sides = [side(&left, &left_keys), side(&right, &right_keys)];
         let pair_schema = pair_schema(&left.schema, &right.schema, kind)?;
         let schema = match kind {
-            JoinKind::Semi | JoinKind::Anti => left.schema.clone(),
+            JoinKind::Semi | JoinKind::Anti => Arc::clone(&left.schema),
             _ => pair_schema.clone().into(),
         };
         let spec = JoinSpec {
@@ -93,7 +95,7 @@ fn equalities(join: &Join) -> Result<(Vec<Equality>, Option<Expr>)> {
     for condition in join.filter.clone().map_or_else(Vec::new, split_conjunction_owned) {
         // NOT IN that minds NULLs has one key only.
         match equality(&condition, left, right)? {
-            Some(equality) if !(join.null_aware && !equalities.is_empty()) => equalities.push(equality),
+            Some(equality) if !join.null_aware || equalities.is_empty() => equalities.push(equality),
             _ if is_true(&condition) => {}
             _ => others.push(condition),
         }

@@ -1,5 +1,7 @@
 //! From DataFusion's logical plan to our operators. What is not built is refused by name, never left out.
 
+use std::sync::Arc;
+
 use datafusion::logical_expr::{
     Distinct, Expr, FetchType, LogicalPlan, Projection, SkipType, TableScan, UserDefinedLogicalNode,
 };
@@ -45,24 +47,24 @@ impl Lowering {
                     return Ok(ranked);
                 }
                 let input = self.node(&filter.input)?;
-                let schema = input.schema.clone();
+                let schema = Arc::clone(&input.schema);
                 calc(input, Some(filter.predicate.clone()), None, &schema)
             }
             LogicalPlan::SubqueryAlias(alias) => {
                 let input = self.node(&alias.input)?;
-                Ok(PlanNode { schema: alias.schema.clone(), ..input })
+                Ok(PlanNode { schema: Arc::clone(&alias.schema), ..input })
             }
             LogicalPlan::Union(union) => {
                 let inputs = union.inputs.iter().map(|input| self.node(input)).collect::<Result<_>>()?;
-                Ok(PlanNode::new(OperatorSpec::Union, inputs, union.schema.clone()))
+                Ok(PlanNode::new(OperatorSpec::Union, inputs, Arc::clone(&union.schema)))
             }
             LogicalPlan::Values(values) => {
                 let spec = OperatorSpec::Values { rows: values.values.clone() };
-                Ok(PlanNode::new(spec, Vec::new(), values.schema.clone()))
+                Ok(PlanNode::new(spec, Vec::new(), Arc::clone(&values.schema)))
             }
             LogicalPlan::EmptyRelation(empty) => {
                 let rows = if empty.produce_one_row { vec![Vec::new()] } else { Vec::new() };
-                Ok(PlanNode::new(OperatorSpec::Values { rows }, Vec::new(), empty.schema.clone()))
+                Ok(PlanNode::new(OperatorSpec::Values { rows }, Vec::new(), Arc::clone(&empty.schema)))
             }
             LogicalPlan::Aggregate(aggregate) => self.aggregate(aggregate),
             LogicalPlan::Distinct(Distinct::All(input)) => self.distinct(input),
@@ -92,7 +94,7 @@ impl Lowering {
             let inputs = vec![self.node(&operation.left)?, self.node(&operation.right)?];
             let spec =
                 OperatorSpec::SetOperation { is_intersect: operation.is_intersect, is_all: operation.is_all };
-            return Ok(PlanNode::new(spec, inputs, node.schema().clone()));
+            return Ok(PlanNode::new(spec, inputs, Arc::clone(node.schema())));
         }
         if let Some(unnest) = node.as_any().downcast_ref::<Unnest>() {
             let spec = OperatorSpec::Unnest {
@@ -101,7 +103,7 @@ impl Lowering {
                 with_ordinality: unnest.with_ordinality,
             };
             let input = self.node(&unnest.input)?;
-            return Ok(PlanNode::new(spec, vec![input], node.schema().clone()));
+            return Ok(PlanNode::new(spec, vec![input], Arc::clone(node.schema())));
         }
         Err(not_supported(&format!("the operator {}", node.name())))
     }
@@ -116,11 +118,11 @@ impl Lowering {
             }
             (LogicalPlan::SubqueryAlias(alias), Some(_)) if sorts(&alias.input) => {
                 let input = self.limit(&alias.input, skip, fetch)?;
-                Ok(PlanNode { schema: alias.schema.clone(), ..input })
+                Ok(PlanNode { schema: Arc::clone(&alias.schema), ..input })
             }
             _ => {
                 let input = self.node(input)?;
-                let schema = input.schema.clone();
+                let schema = Arc::clone(&input.schema);
                 Ok(PlanNode::new(OperatorSpec::Limit { skip, fetch }, vec![input], schema))
             }
         }
@@ -153,7 +155,7 @@ fn source(scan: &TableScan) -> Result<PlanNode> {
     let all = || (0..scan.source.schema().fields().len()).collect();
     let columns = scan.projection.clone().unwrap_or_else(all);
     let spec = OperatorSpec::Source { table: Box::new(table), columns };
-    let source = PlanNode::new(spec, Vec::new(), scan.projected_schema.clone());
+    let source = PlanNode::new(spec, Vec::new(), Arc::clone(&scan.projected_schema));
     let condition = scan.filters.iter().cloned().reduce(Expr::and);
     calc(source, condition, None, &scan.projected_schema)
 }

@@ -13,8 +13,6 @@ mod lower;
 mod node;
 mod rank;
 mod sink;
-#[cfg(test)]
-mod tests;
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -61,7 +59,7 @@ pub(super) fn query_graph(
             None => inference.with_update_before(&node)?,
         },
     };
-    let (schema, mode) = (node.schema.clone(), node.mode);
+    let (schema, mode) = (Arc::clone(&node.schema), node.mode);
     let mut root = PlanNode::new(OperatorSpec::Collect, vec![node], schema);
     root.mode = mode;
     Assembly::graph(vec![root])
@@ -77,7 +75,7 @@ pub(super) fn insert_graph(inserts: &[&BoundInsert]) -> Result<JobGraph> {
         let config = &insert.table.config;
         let spec = SinkSpec {
             name: insert.table.identifier.to_string(),
-            sink: insert.sink.clone(),
+            sink: Arc::clone(&insert.sink),
             keys: insert.key_positions(),
             overwrite: insert.overwrite,
         };

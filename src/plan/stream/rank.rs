@@ -1,5 +1,7 @@
 //! Top-N: ROW_NUMBER with a condition on its number, and ORDER BY … LIMIT. The number itself is computed only where it is read.
 
+use std::sync::Arc;
+
 use datafusion::common::{Column, ScalarValue};
 use datafusion::logical_expr::expr::WindowFunction;
 use datafusion::logical_expr::utils::split_conjunction;
@@ -40,7 +42,7 @@ impl Lowering {
         let condition = others.into_iter().reduce(Expr::and);
         if last < range.first {
             let none = OperatorSpec::Values { rows: Vec::new() };
-            return Ok(Some(PlanNode::new(none, Vec::new(), window.schema.clone())));
+            return Ok(Some(PlanNode::new(none, Vec::new(), Arc::clone(&window.schema))));
         }
         let input = self.node(&window.input)?;
         let count = input.column_count();
@@ -50,6 +52,8 @@ impl Lowering {
             return Err(not_supported("a window over what is computed in it"));
         }
         let is_single = range.first == last;
+        let arrival = arrival_order(&call.params.order_by, &window.input);
+        let first_or_last = arrival.filter(|_| is_single && last == 1 && input.is_insert_only());
         let top = TopNSpec {
             partition,
             order,
@@ -59,8 +63,15 @@ impl Lowering {
             strategy: TopNStrategy::Retract,
             emits_update_before: true,
         };
-        let schema = if is_single { first_columns(&window.schema, count)? } else { window.schema.clone() };
-        let mut node = PlanNode::new(OperatorSpec::TopN(top), vec![input], schema);
+        let schema =
+            if is_single { first_columns(&window.schema, count)? } else { Arc::clone(&window.schema) };
+        let spec = match first_or_last {
+            Some(is_ascending) => {
+                OperatorSpec::Deduplicate { keys: top.partition, keeps_last: !is_ascending }
+            }
+            None => OperatorSpec::TopN(top),
+        };
+        let mut node = PlanNode::new(spec, vec![input], schema);
         if is_single {
             // There is but one rank, so that it need not be kept.
             let mut projection: Vec<Expr> = node.schema.columns().into_iter().map(Expr::Column).collect();
@@ -78,7 +89,7 @@ impl Lowering {
     pub(super) fn sort_limit(&mut self, sort: &Sort, skip: usize, fetch: usize) -> Result<PlanNode> {
         if fetch == 0 {
             let none = OperatorSpec::Values { rows: Vec::new() };
-            return Ok(PlanNode::new(none, Vec::new(), sort.input.schema().clone()));
+            return Ok(PlanNode::new(none, Vec::new(), Arc::clone(sort.input.schema())));
         }
         let input = self.node(&sort.input)?;
         let count = input.column_count();
@@ -92,7 +103,7 @@ impl Lowering {
             strategy: TopNStrategy::Retract,
             emits_update_before: true,
         };
-        let schema = input.schema.clone();
+        let schema = Arc::clone(&input.schema);
         keep_columns(PlanNode::new(OperatorSpec::TopN(top), vec![input], schema), count)
     }
 
@@ -117,6 +128,34 @@ impl RankRange {
             (left, right) => left.or(right),
         };
         RankRange { first: self.first.max(other.first), last }
+    }
+}
+
+/// Returns, if rows are ordered by processing time and so by their arrival, whether the first to arrive comes first.
+fn arrival_order(order: &[SortExpr], input: &LogicalPlan) -> Option<bool> {
+    match order {
+        [key] if is_processing_time(&key.expr, input) => Some(key.asc),
+        _ => None,
+    }
+}
+
+/// Returns whether an expression over a plan's columns is PROCTIME().
+fn is_processing_time(expr: &Expr, input: &LogicalPlan) -> bool {
+    match (expr, input) {
+        (Expr::ScalarFunction(call), _) => call.name() == "PROCTIME",
+        (Expr::Alias(alias), _) => is_processing_time(&alias.expr, input),
+        (Expr::Column(column), LogicalPlan::Projection(projection)) => projection
+            .schema
+            .maybe_index_of_column(column)
+            .is_some_and(|at| is_processing_time(&projection.expr[at], &projection.input)),
+        (Expr::Column(_), LogicalPlan::Filter(filter)) => is_processing_time(expr, &filter.input),
+        (Expr::Column(column), LogicalPlan::SubqueryAlias(alias)) => {
+            alias.schema.maybe_index_of_column(column).is_some_and(|at| {
+                let below = Expr::Column(alias.input.schema().columns().swap_remove(at));
+                is_processing_time(&below, &alias.input)
+            })
+        }
+        _ => false,
     }
 }
 

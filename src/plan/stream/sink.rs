@@ -1,6 +1,8 @@
 //! The end of a plan: what a sink takes decides whether `-U` is made at all, and whether rows of one sink key must be put in order
 //! before it.
 
+use std::sync::Arc;
+
 use datafusion::common::tree_node::TreeNode;
 use datafusion::logical_expr::Expr;
 
@@ -32,7 +34,7 @@ impl UpdateKindInference {
         } else {
             self.upserts(input, &spec, config)?
         };
-        let schema = input.schema.clone();
+        let schema = Arc::clone(&input.schema);
         let mut node = PlanNode::new(OperatorSpec::Sink(spec), vec![input], schema);
         node.mode = ChangelogMode::of(&[]);
         Ok(node)
@@ -60,7 +62,7 @@ impl UpdateKindInference {
         }
         if key.is_empty() || materialize == Switch::None {
             let input = self.with_update_before(input)?;
-            let schema = input.schema.clone();
+            let schema = Arc::clone(&input.schema);
             return Ok(PlanNode::new(OperatorSpec::DropUpdateBefore, vec![input], schema));
         }
         // Where a filter or a wider key may let a version go without its successor, that -U must delete: Flink leaves it to the
@@ -71,7 +73,7 @@ impl UpdateKindInference {
     /// Keeps the rows of each sink key, so that an earlier one comes back when the last goes.
     fn materialized(&self, input: &PlanNode, spec: &SinkSpec) -> Result<PlanNode> {
         let input = self.with_update_before(input)?;
-        let schema = input.schema.clone();
+        let schema = Arc::clone(&input.schema);
         let materialize = OperatorSpec::SinkUpsertMaterialize { keys: spec.keys.clone() };
         Ok(PlanNode::new(materialize, vec![input], schema))
     }

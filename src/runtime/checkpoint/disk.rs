@@ -1,16 +1,14 @@
 //! The file system as checkpoints use it: only in steps after any of which a crash may come.
 //!
-//! Every step is told to `tracing` (target `lakehead::durable_step`) just before it is taken, so that a test can end the process
-//! there, from outside of this crate too. Tests inside make the disk die at a step, in the middle of what it writes.
+//! Every step is told just before it is taken (see `durable_step`), so that a test can end the process there. Tests inside of this
+//! crate make the disk die at a step, in the middle of what it writes.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use crate::connector::durable_step;
 use crate::error::{Error, Result};
-
-/// The target of the events that tell steps.
-pub(crate) const DURABLE_STEP: &str = "lakehead::durable_step";
 
 /// Takes steps.
 #[derive(Debug, Clone, Default)]
@@ -57,7 +55,7 @@ impl Disk {
 
     /// Tells a step; an error says that the disk has died.
     fn step(&self, step: &'static str, path: &Path) -> Result<()> {
-        tracing::trace!(target: DURABLE_STEP, step, path = %path.display());
+        durable_step(step, path);
         #[cfg(test)]
         if let Some(left) = &self.steps_left {
             use std::sync::atomic::Ordering::SeqCst;

@@ -32,7 +32,6 @@ mod store;
 mod tests;
 
 pub(crate) use checkpoint_data::{CheckpointData, OperatorChanges};
-pub(crate) use disk::DURABLE_STEP;
 pub(crate) use job_folder::{JobFolder, LatestCheckpoint, default_folder, latest};
 pub(crate) use manifest::{Manifest, OperatorState, SegmentEntry, TableState};
 pub(crate) use restore::{Claims, OperatorClaim, Restore};

@@ -217,7 +217,8 @@ impl CheckpointStore {
         Ok(true)
     }
 
-    /// Writes the newest checkpoint once more as a savepoint into a new folder in `folder`. It needs no other file and may be moved.
+    /// Writes the newest checkpoint once more as a savepoint into a new folder in `folder`. It needs no other file and may be moved;
+    /// so it holds nothing that sinks have prepared, and comes after they have committed.
     ///
     /// # Errors
     /// There is no checkpoint yet, or the folder cannot be written.
@@ -237,7 +238,7 @@ impl CheckpointStore {
 
     fn save(&self, newest: &Manifest, path: &Path, file: &str) -> Result<CheckpointSummary> {
         self.disk.create_folder(path)?;
-        let mut manifest = Manifest { is_savepoint: true, ..newest.clone() };
+        let mut manifest = Manifest { is_savepoint: true, committables: BTreeMap::new(), ..newest.clone() };
         if !newest.segments.is_empty() {
             let target = (path, file.to_owned());
             let entry = self.merge(&newest.segments, &newest.operators, target, true)?;

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Mutex, MutexGuard, mpsc, oneshot};
 use tokio::task::spawn_blocking;
 use tracing::warn;
 
@@ -31,25 +31,25 @@ impl SharedStore {
     }
 
     /// Uses the store for something that takes no time.
-    pub(super) fn lock(&self) -> MutexGuard<'_, CheckpointStore> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    pub(super) async fn lock(&self) -> MutexGuard<'_, CheckpointStore> {
+        self.0.lock().await
     }
 
-    /// Uses the store for something that blocks.
+    /// Uses the store for something that blocks. The store is taken first: what is done although nobody waits for it any more is done
+    /// before the next user, the job's next run, has the store.
     pub(super) async fn with<T: Send + 'static>(
         &self,
         run: impl FnOnce(&mut CheckpointStore) -> Result<T> + Send + 'static,
     ) -> Result<T> {
-        let store = self.clone();
-        spawn_blocking(move || run(&mut store.lock()))
+        let mut store = Arc::clone(&self.0).lock_owned().await;
+        spawn_blocking(move || run(&mut store))
             .await
             .map_err(|error| Error::internal("the store of checkpoints panicked").caused_by(error))?
     }
 
     /// Takes the store back once nobody else has it.
     pub(super) fn into_inner(self) -> Option<CheckpointStore> {
-        let store = Arc::into_inner(self.0)?;
-        Some(store.into_inner().unwrap_or_else(PoisonError::into_inner))
+        Arc::into_inner(self.0).map(Mutex::into_inner)
     }
 }
 
@@ -61,8 +61,8 @@ pub(super) async fn open_savepoint_store(settings: &JobSettings, folder: &Path) 
     let (folder, name, id) = (folder.to_owned(), settings.name.clone(), settings.id);
     let open = move || CheckpointStore::open(JobFolder::acquire(&folder, &name, id)?, 1);
     let opened = spawn_blocking(open).await;
-    let store =
-        opened.map_err(|error| Error::internal("opening a folder of savepoints panicked").caused_by(error))??;
+    let store = opened
+        .map_err(|error| Error::internal("opening a folder of savepoints panicked").caused_by(error))??;
     Ok(SharedStore::new(store))
 }
 
@@ -123,8 +123,8 @@ pub(super) struct Coordinator {
     pub(super) sources: BTreeMap<NodeId, mpsc::Sender<SourceMessage>>,
     /// What was prepared for checkpoints that then could not be written.
     pub(super) uncommitted: BTreeMap<NodeId, Vec<Committable>>,
-    /// Set before the first commit.
-    pub(super) has_committed: Arc<AtomicBool>,
+    /// Set before rows are committed that no checkpoint covers.
+    pub(super) is_beyond_checkpoints: Arc<AtomicBool>,
 }
 
 impl Coordinator {
@@ -140,7 +140,10 @@ impl Coordinator {
         while let Some(cut) = cuts.recv().await {
             let (number, store) = (cut.number, cut.store.clone());
             let result = self.complete(cut).await?;
-            let next_number = store.as_ref().map_or(number + 1, |store| store.lock().next_number());
+            let next_number = match &store {
+                Some(store) => store.lock().await.next_number(),
+                None => number + 1,
+            };
             if outcomes.send(CheckpointOutcome { result, next_number }).await.is_err() {
                 break;
             }
@@ -173,6 +176,8 @@ impl Coordinator {
                 Err(error) => return Ok(Err(error)),
             }
         }
+        // What no checkpoint covers would come again if the job were started again.
+        self.is_beyond_checkpoints.store(written.is_none(), Ordering::Release);
         self.commit(number).await?;
         self.release(positions).await;
         if let (CheckpointPurpose::Savepoint(folder), Some(store)) = (&purpose, &store) {
@@ -191,7 +196,6 @@ impl Coordinator {
     async fn commit(&mut self, number: CheckpointId) -> Result<()> {
         for (sink, committer) in &mut self.committers {
             let committables = self.uncommitted.remove(sink).unwrap_or_default();
-            self.has_committed.store(true, Ordering::Release);
             committer.commit(number, &committables).await?;
         }
         Ok(())

@@ -40,7 +40,7 @@ impl Driver {
                 Ok(end) => break Ok(end),
                 Err(error) => error,
             };
-            match self.next_start(&error, &mut restarts) {
+            match self.next_start(&error, &mut restarts).await {
                 Err(error) => break Err(error),
                 Ok((delay, from)) => {
                     warn!(job = %self.job.settings.name, %error, "the job starts again");
@@ -81,17 +81,24 @@ impl Driver {
     }
 
     /// Decides what follows a failure: a delay and where to start from, or the end.
-    fn next_start(&self, error: &Error, restarts: &mut Restarts) -> Result<(Duration, Option<PathBuf>)> {
+    async fn next_start(
+        &self,
+        error: &Error,
+        restarts: &mut Restarts,
+    ) -> Result<(Duration, Option<PathBuf>)> {
         if error.kind() != ErrorKind::Unavailable || self.job.reader.is_some() {
             return Err(error.duplicate());
         }
         let Some(delay) = restarts.next_delay(Instant::now()) else { return Err(error.duplicate()) };
-        let latest = self.job.store.as_ref().and_then(|store| store.lock().latest());
-        if latest.is_none() && self.job.store.is_none() && self.job.has_committed.load(Ordering::Acquire) {
+        if self.job.is_beyond_checkpoints.load(Ordering::Acquire) {
             return Err(error.duplicate().hint(
-                "The job was not started again: it has no checkpoints and has written already. SET 'execution.checkpointing.interval' to have them.",
+                "The job was not started again: it has written what no checkpoint covers. SET 'execution.checkpointing.interval' to have checkpoints.",
             ));
         }
+        let latest = match &self.job.store {
+            Some(store) => store.lock().await.latest(),
+            None => None,
+        };
         Ok((delay, latest))
     }
 
@@ -124,7 +131,10 @@ impl Driver {
             }
             Err(_) => true,
         };
-        let latest = store.as_ref().and_then(|store| store.lock().latest());
+        let latest = match &store {
+            Some(store) => store.lock().await.latest(),
+            None => None,
+        };
         let path = match &ended {
             Ok(AttemptEnd::Stopped(StopMode::Savepoint { .. }, summary)) => path_of(summary.as_ref()),
             Ok(AttemptEnd::Stopped(_, summary)) if is_kept => path_of(summary.as_ref()).or(latest),

@@ -244,10 +244,10 @@ mod tests {
             })
             .collect();
         let seen: Vec<_> = workers.into_iter().map(|worker| worker.join().unwrap()).collect();
-        for turn in 0..50 {
-            let holder = turn % 2;
-            assert_eq!(seen[holder][turn], [0, 1, 2, 3]);
-            assert!(seen[1 - holder][turn].is_empty());
+        for (turn, (first, second)) in seen[0].iter().zip(&seen[1]).enumerate() {
+            let (holder, other) = if turn % 2 == 0 { (first, second) } else { (second, first) };
+            assert_eq!(holder, &[0, 1, 2, 3]);
+            assert!(other.is_empty());
         }
     }
 }

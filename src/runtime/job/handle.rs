@@ -200,8 +200,8 @@ async fn start(
         progress: Progress::new(),
         metrics: Arc::clone(&metrics),
     };
-    let has_committed = Arc::new(AtomicBool::new(false));
-    let job = Job { blueprint, settings, output, store, metrics, reader, has_committed };
+    let is_beyond_checkpoints = Arc::new(AtomicBool::new(false));
+    let job = Job { blueprint, settings, output, store, metrics, reader, is_beyond_checkpoints };
     let driver = Driver { job, progress: handle.progress.clone(), stops, ready: Some(ready) };
     tokio::spawn(driver.run());
     is_ready.await.map_err(|error| Error::internal("a job was lost").caused_by(error))??;
@@ -211,13 +211,15 @@ async fn start(
 /// Locks the job's folder of checkpoints, if it has one, and looks there for what to start from. The job's name may get a number
 /// behind it; its number may become that of the run from which it goes on.
 async fn open_store(settings: &mut JobSettings) -> Result<(Option<SharedStore>, JobOrigin)> {
-    let origin = settings.restore.clone().map_or(JobOrigin::Nothing { left_alone: None }, JobOrigin::Checkpoint);
+    let origin =
+        settings.restore.clone().map_or(JobOrigin::Nothing { left_alone: None }, JobOrigin::Checkpoint);
     let Some(checkpoints) = &settings.checkpoints else { return Ok((None, origin)) };
     let (folder, retained) = (checkpoints.folder.clone(), checkpoints.retained);
     let (name, id, resumes) = (settings.name.clone(), settings.id, settings.resumes_latest);
     let open = move || {
         let mut folder = JobFolder::acquire(&folder, &name, id)?;
-        let latest = if origin == (JobOrigin::Nothing { left_alone: None }) { folder.latest()? } else { None };
+        let latest =
+            if origin == (JobOrigin::Nothing { left_alone: None }) { folder.latest()? } else { None };
         let origin = match latest {
             Some(latest) if resumes => {
                 folder = folder.resume_as(latest.job_id)?;

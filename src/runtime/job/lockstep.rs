@@ -28,6 +28,8 @@ pub(crate) struct Lockstep {
     rows: mpsc::Receiver<Result<ChangelogBatch>>,
     /// Constant rows, which go with the first epoch of a fresh start.
     values: Vec<(NodeId, ChangelogBatch)>,
+    /// Where cuts are written, from the first one on.
+    store: Option<CheckpointStore>,
 }
 
 impl Lockstep {
@@ -56,7 +58,7 @@ impl Lockstep {
         let workers = blueprint.workers_for(&Writers::new(), Some(&reader), &exchange)?;
         let team = Team::start(workers, exchange, "lockstep")?;
         let values = blueprint.values()?;
-        Ok(Lockstep { graph, blueprint, team, rows, values })
+        Ok(Lockstep { graph, blueprint, team, rows, values, store: None })
     }
 
     /// Returns the sources with the names of their tables.
@@ -103,7 +105,7 @@ impl Lockstep {
     /// # Errors
     /// The state cannot be written or read.
     pub(crate) async fn cut(self, folder: &Path, workers: usize) -> Result<Lockstep> {
-        let Lockstep { graph, blueprint, mut team, values, .. } = self;
+        let Lockstep { graph, blueprint, mut team, values, store, .. } = self;
         team.order(&Order::Run(Arc::new(epoch(Vec::new(), true, false))));
         let reports = team.reports().await?;
         let mut operators: BTreeMap<NodeId, OperatorChanges> = BTreeMap::new();
@@ -124,7 +126,10 @@ impl Lockstep {
             }
         }
         team.disband().await;
-        let mut store = CheckpointStore::open(JobFolder::acquire(folder, "lockstep", 1)?, 1)?;
+        let mut store = match store {
+            Some(store) => store,
+            None => CheckpointStore::open(JobFolder::acquire(folder, "lockstep", 1)?, 1)?,
+        };
         let number = store.next_number();
         let operators = operators.into_values().collect();
         let summary =
@@ -132,7 +137,8 @@ impl Lockstep {
         let restore = Restore::open(&summary.path)?;
         let mut next = Lockstep::start(graph, workers)?;
         restore.check(&next.blueprint.claims(), false)?;
-        next.values = values;
+        store.continue_from(&restore)?;
+        (next.values, next.store) = (values, Some(store));
         next.team.order(&Order::Load(Arc::new(restore)));
         next.team.reports().await?;
         Ok(next)

@@ -23,6 +23,8 @@ mod layout;
 mod lockstep;
 mod outbox;
 mod restart;
+#[cfg(test)]
+mod restart_tests;
 mod settings;
 mod source_task;
 mod stage;

@@ -335,7 +335,8 @@ impl Committer for KeepingCommitter {
         }
         self.0.committed.lock().unwrap().insert(checkpoint, all);
         self.0.commit_count.send_modify(|commits| *commits += 1);
-        let lost = self.0.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lost| lost.checked_sub(1));
+        let lost =
+            self.0.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lost| lost.checked_sub(1));
         if lost.is_ok() { Err(Error::unavailable("the answer to a commit was lost")) } else { Ok(()) }
     }
 }

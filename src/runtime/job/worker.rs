@@ -17,7 +17,7 @@ use crate::connector::Frame;
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::Restore;
-use crate::runtime::operator::{EpochEnd, Operator, Output};
+use crate::runtime::operator::{EpochEnd, NO_WATERMARK, Operator, Output};
 use crate::runtime::state::owner;
 
 /// Chunks below this number of rows are put together before an operator gets them.
@@ -39,6 +39,8 @@ pub(super) struct Worker {
     is_per_record: bool,
     /// The number of the last epoch.
     epoch_number: u64,
+    /// How the epoch of the row at hand ends, where each row is an epoch.
+    record_end: EpochEnd,
     /// The number of meetings so far.
     turn: u64,
     /// Where the rows at hand stand.
@@ -68,6 +70,7 @@ impl Worker {
             uids,
             is_per_record,
             epoch_number: 0,
+            record_end: EpochEnd { number: 0, time_ms: 0, watermark: NO_WATERMARK, is_last: false },
             turn: 0,
             order: ChunkOrder { frame: 0, chunk: 0, worker: number as u32, part: 0 },
             outgoing: (0..workers).map(|_| Vec::new()).collect(),
@@ -160,7 +163,8 @@ impl Worker {
         Ok(())
     }
 
-    /// Runs each row as an epoch.
+    /// Runs each row as an epoch. Every operator takes every row by itself, also those that operators emit together: a reader of
+    /// `-U` and `+U` says what each of them changes, as Flink's do.
     fn run_records(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
         let mut has_ended = false;
         while let Some((_, frame)) = epoch.claim() {
@@ -168,28 +172,16 @@ impl Worker {
                 continue;
             }
             for batch in self.decode(frame)? {
-                self.push_records(layout, epoch, frame.source, &batch)?;
+                for row in 0..batch.row_count() {
+                    self.record_end = self.next_end(epoch, false);
+                    self.push(layout, frame.source, batch.slice(row, 1))?;
+                }
             }
             has_ended = true;
         }
         if epoch.is_last || !has_ended {
-            let end = self.next_end(epoch, epoch.is_last);
-            self.end_nodes(layout, None, &end)?;
-        }
-        Ok(())
-    }
-
-    /// Pushes the rows of a batch one by one, each with an epoch of its own.
-    fn push_records(
-        &mut self,
-        layout: &Layout,
-        epoch: &Epoch,
-        source: NodeId,
-        batch: &ChangelogBatch,
-    ) -> Result<()> {
-        for row in 0..batch.row_count() {
-            let end = self.next_end(epoch, false);
-            self.push(layout, source, batch.slice(row, 1))?;
+            self.record_end = self.next_end(epoch, epoch.is_last);
+            let end = self.record_end;
             self.end_nodes(layout, None, &end)?;
         }
         Ok(())
@@ -218,6 +210,9 @@ impl Worker {
 
     /// Gives what a node has emitted to all that read it.
     fn push(&mut self, layout: &Layout, from: NodeId, batch: ChangelogBatch) -> Result<()> {
+        if self.is_per_record && batch.row_count() > 1 {
+            return (0..batch.row_count()).try_for_each(|row| self.push(layout, from, batch.slice(row, 1)));
+        }
         self.counters[from].rows_out += batch.row_count() as u64;
         let Some((last, others)) = layout.nodes[from].readers.split_last() else { return Ok(()) };
         for route in others {
@@ -256,7 +251,12 @@ impl Worker {
         match &mut self.stages[node] {
             Stage::Sink(outbox) => outbox.push(batch),
             Stage::Operator(_) => {
-                self.operate(layout, node, |operator, output| operator.process(input, batch, output))
+                self.operate(layout, node, |operator, output| operator.process(input, batch, output))?;
+                if self.is_per_record {
+                    let end = self.record_end;
+                    self.operate(layout, node, |operator, output| operator.end_epoch(&end, output))?;
+                }
+                Ok(())
             }
             Stage::Source(_) | Stage::Values | Stage::Absent => {
                 Err(Error::internal("rows came to a node that takes none"))

@@ -1,4 +1,7 @@
 //! GROUPING SETS as rows: every row once per set, with the groups that the set leaves out NULL and the set's number behind.
+//!
+//! The rows of one row come in Flink's order of the sets, which is not that of the statement: what has the first group comes before
+//! what has not, then likewise by the second.
 
 use std::sync::Arc;
 
@@ -37,13 +40,15 @@ impl ExpandOperator {
         if sets.len() != ids.len() || sets.is_empty() {
             return Err(Error::internal("every grouping set has a number"));
         }
+        let mut sets: Vec<(&Vec<usize>, ExpandId)> = sets.iter().zip(ids.iter().copied()).collect();
+        sets.sort_by_key(|(set, _)| groups.iter().map(|group| !set.contains(group)).collect::<Vec<bool>>());
         let column_count = output.fields().len() - 1;
-        let left_out = |set: &Vec<usize>| {
+        let left_out = |(set, _): &(&Vec<usize>, ExpandId)| {
             (0..column_count).map(|column| groups.contains(&column) && !set.contains(&column)).collect()
         };
         Ok(ExpandOperator {
             left_out: sets.iter().map(left_out).collect(),
-            ids: ids.to_vec(),
+            ids: sets.iter().map(|(_, id)| *id).collect(),
             output: Arc::clone(output),
         })
     }
@@ -87,7 +92,7 @@ mod tests {
     use arrow::datatypes::DataType::{Int32, Int64, Utf8};
 
     #[test]
-    fn every_row_comes_once_per_set_with_its_kind() {
+    fn every_row_comes_once_per_set_with_its_kind_and_the_larger_sets_first() {
         let input = schema(&[("k", Utf8), ("id", Int32), ("v", Int32)]);
         let output = schema(&[("k", Utf8), ("id", Int32), ("v", Int32), ("set", Int64)]);
         let make =
@@ -97,11 +102,11 @@ mod tests {
             &[TestInput::new(&input, &[])],
             &["+I a 1 10", "-U NULL 2 20"],
             &[
-                "+I a NULL 10 1",
                 "+I a 1 10 0",
+                "+I a NULL 10 1",
                 "+I NULL NULL 10 3",
-                "-U NULL NULL 20 1",
                 "-U NULL 2 20 0",
+                "-U NULL NULL 20 1",
                 "-U NULL NULL 20 3",
             ],
         );

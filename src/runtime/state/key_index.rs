@@ -553,7 +553,7 @@ mod tests {
 
     fn intern(index: &mut KeyIndex, columns: &[ArrayRef]) -> Vec<u32> {
         let (mut hashes, mut slots) = (Vec::new(), Vec::new());
-        let rows = columns.first().map_or(3, |column| column.len());
+        let rows = columns.first().map_or(3, Array::len);
         hash_rows(columns, rows, &mut hashes).unwrap();
         index.intern(columns, &hashes, &mut slots).unwrap();
         slots

@@ -14,7 +14,7 @@ mod sequenced_rows;
 mod slot_tracker;
 
 pub(crate) use arena::Arena;
-pub(crate) use hash::{GROUP_COUNT, hash_rows, key_group, owner};
+pub(crate) use hash::{GROUP_COUNT, hash_rows, hash_word, key_group, owner};
 pub(crate) use key_index::{
     ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values, one_nan,
 };

@@ -45,6 +45,17 @@ impl RowCodec {
         Ok(RowCodec { converter, types })
     }
 
+    /// Returns how many bytes every encoded row has; None if that differs from row to row. A value is a byte that says whether it is
+    /// NULL and its own bytes.
+    pub(crate) fn row_width(&self) -> Option<usize> {
+        let width = |data_type: &ArrowType| match data_type {
+            ArrowType::Boolean => Some(2),
+            ArrowType::Interval(_) => None,
+            data_type => data_type.primitive_width().map(|width| width + 1),
+        };
+        self.types.iter().map(width).sum::<Option<usize>>().filter(|width| *width > 0)
+    }
+
     /// Encodes the rows of columns.
     ///
     /// # Errors
@@ -121,7 +132,7 @@ impl RowStore {
     /// A type has no row encoding.
     pub(crate) fn new<'a>(types: impl Iterator<Item = &'a ArrowType>) -> Result<RowStore> {
         let codec = RowCodec::new(types.map(|data_type| (data_type.clone(), SortOptions::default())))?;
-        Ok(RowStore { codec, arena: Arena::default(), free: Vec::new(), count: 0 })
+        Ok(RowStore { arena: Arena::new(codec.row_width()), codec, free: Vec::new(), count: 0 })
     }
 
     /// Encodes rows in the form in which they are stored and compared.

@@ -7,7 +7,7 @@
 #[derive(Debug, Default)]
 pub(crate) struct SlotTracker {
     flags: Vec<u8>,
-    /// Slots with `CHANGED`.
+    /// Slots with `LISTED`.
     changed: Vec<u32>,
     /// Slots with `TOUCHED`.
     touched: Vec<u32>,
@@ -19,6 +19,8 @@ const CHANGED: u8 = 1;
 const SAVED: u8 = 2;
 /// The epoch has touched the slot.
 const TOUCHED: u8 = 4;
+/// The slot stands in `changed`, where it stays when its key goes: a job without checkpoints never takes that list.
+const LISTED: u8 = 8;
 
 /// What a checkpoint has to write.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -35,12 +37,12 @@ impl SlotTracker {
     pub(crate) fn touch(&mut self, slot: u32) -> bool {
         let flags = self.flags_mut(slot);
         let is_first = *flags & TOUCHED == 0;
-        let is_changed = *flags & CHANGED == 0;
-        *flags |= TOUCHED | CHANGED;
+        let is_listed = *flags & LISTED != 0;
+        *flags |= TOUCHED | CHANGED | LISTED;
         if is_first {
             self.touched.push(slot);
         }
-        if is_changed {
+        if !is_listed {
             self.changed.push(slot);
         }
         is_first
@@ -50,9 +52,9 @@ impl SlotTracker {
     #[inline]
     pub(crate) fn change(&mut self, slot: u32) {
         let flags = self.flags_mut(slot);
-        let is_changed = *flags & CHANGED == 0;
-        *flags |= CHANGED;
-        if is_changed {
+        let is_listed = *flags & LISTED != 0;
+        *flags |= CHANGED | LISTED;
+        if !is_listed {
             self.changed.push(slot);
         }
     }
@@ -79,8 +81,7 @@ impl SlotTracker {
             self.change(slot);
             return false;
         }
-        // The slot may still stand in `changed`; without the mark it is passed over there.
-        *flags = 0;
+        *flags &= LISTED;
         true
     }
 
@@ -89,6 +90,7 @@ impl SlotTracker {
         let mut taken = ChangedSlots::default();
         for slot in std::mem::take(&mut self.changed) {
             let flags = &mut self.flags[slot as usize];
+            *flags &= !LISTED;
             if *flags & CHANGED == 0 {
                 continue;
             }
@@ -147,6 +149,19 @@ mod tests {
         assert!(!slots.release(1));
         slots.touch(1);
         assert_eq!(slots.take_changed(|_| true), ChangedSlots { upserts: vec![1], deletes: vec![] });
+    }
+
+    #[test]
+    fn keys_that_come_and_go_take_no_room_without_checkpoints() {
+        let mut slots = SlotTracker::default();
+        for _ in 0..1_000 {
+            slots.touch(0);
+            slots.take_touched();
+            slots.release(0);
+        }
+        assert_eq!(slots.changed, [0]);
+        slots.touch(0);
+        assert_eq!(slots.take_changed(|_| true).upserts, [0]);
     }
 
     #[test]

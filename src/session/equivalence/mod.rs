@@ -4,12 +4,18 @@
 //! A case is a seed. It gives tables, valid histories of their rows, a query over them, and points at which the stream is
 //! compared. Each case runs plainly and in two drawn variations of epoch size, workers, and cuts at which the state is saved and
 //! loaded into fresh operators. A case that fails is made smaller before it is shown.
+//!
+//! `LAKEHEAD_EQUIVALENCE_SECONDS` makes it a long run instead: every case in every variation, with new seeds until the time is
+//! over (`scripts/overnight.sh`).
 
 mod history;
 mod oracle;
 mod query;
 mod stream;
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use rand::rngs::StdRng;
@@ -21,6 +27,9 @@ use query::Query;
 
 /// How many queries a run has unless `LAKEHEAD_EQUIVALENCE_QUERIES` says otherwise.
 const QUERY_COUNT: u64 = 1_500;
+
+/// After so many failures a thread has found enough.
+const FAILURES_MAX: usize = 3;
 
 /// The seed unless `LAKEHEAD_EQUIVALENCE_SEED` gives another.
 const SEED: u64 = 20_261_130;
@@ -44,15 +53,38 @@ struct Variation {
     is_cut: bool,
 }
 
+const EPOCHS: [Option<usize>; 5] = [Some(1), Some(2), Some(7), Some(64), None];
+
+const WORKERS_MAX: usize = 3;
+
 impl Variation {
     const PLAIN: Variation = Variation { epoch: Some(1), workers: 1, is_cut: false };
 
     fn draw(rng: &mut StdRng) -> Variation {
         Variation {
-            epoch: *[Some(1), Some(2), Some(7), Some(64), None].choose(rng).unwrap(),
-            workers: rng.random_range(1..=3),
+            epoch: *EPOCHS.choose(rng).unwrap(),
+            workers: rng.random_range(1..=WORKERS_MAX),
             is_cut: rng.random(),
         }
+    }
+
+    fn all() -> Vec<Variation> {
+        let of_epoch = |epoch| {
+            let of_workers = move |workers| [false, true].map(|is_cut| Variation { epoch, workers, is_cut });
+            (1..=WORKERS_MAX).flat_map(of_workers)
+        };
+        EPOCHS.into_iter().flat_map(of_epoch).collect()
+    }
+
+    /// Returns the pairs of what the variation varies.
+    fn pairs(self) -> [String; 3] {
+        let Variation { epoch, workers, is_cut } = self;
+        let epoch = epoch.map_or("all".to_owned(), |rows| rows.to_string());
+        [
+            format!("epoch {epoch}, workers {workers}"),
+            format!("epoch {epoch}, cut {is_cut}"),
+            format!("workers {workers}, cut {is_cut}"),
+        ]
     }
 }
 
@@ -67,8 +99,7 @@ impl Case {
         Case { tables, query, checks }
     }
 
-    /// Runs the case in a variation; None if all is well, or what is wrong. A query that is refused counts as well run if
-    /// `refused` is told so.
+    /// Runs the case in a variation.
     fn run(&self, variation: Variation) -> Outcome {
         stream::compare(self, variation)
     }
@@ -126,40 +157,88 @@ fn number_from_environment(key: &str, default: u64) -> u64 {
 /// What a run of many cases came to.
 #[derive(Debug, Default)]
 struct Report {
+    /// Cases.
+    cases: u64,
+    /// Runs of a case in a variation that were equal.
     equal: u64,
-    refused: std::collections::BTreeMap<String, u64>,
-    pairs: std::collections::BTreeMap<(Variation, Variation), u64>,
+    /// Queries that are refused, by what is said.
+    refused: BTreeMap<String, u64>,
+    /// How often two values of what varies came together.
+    pairs: BTreeMap<String, u64>,
     failures: Vec<String>,
 }
 
-fn run_seeds(seeds: impl Iterator<Item = u64>) -> Report {
-    let mut report = Report::default();
-    for seed in seeds {
-        let mut rng = StdRng::seed_from_u64(seed ^ 0x5eed);
+impl Report {
+    /// Runs the case of a seed.
+    fn run(&mut self, seed: u64, is_long: bool) {
         let case = Case::draw(seed);
-        let mut variations = vec![Variation::PLAIN, Variation::draw(&mut rng), Variation::draw(&mut rng)];
-        variations[1..].sort();
-        *report.pairs.entry((variations[1], variations[2])).or_default() += 1;
-        for variation in variations {
+        let variations = if is_long {
+            Variation::all()
+        } else {
+            let mut rng = StdRng::seed_from_u64(seed ^ 0x5eed);
+            vec![Variation::PLAIN, Variation::draw(&mut rng), Variation::draw(&mut rng)]
+        };
+        self.cases += 1;
+        for (number, variation) in variations.into_iter().enumerate() {
             match case.run(variation) {
-                Outcome::Equal => report.equal += 1,
+                Outcome::Equal => self.equal += 1,
                 Outcome::Refused(reason) => {
-                    *report.refused.entry(reason).or_default() += 1;
+                    *self.refused.entry(reason).or_default() += 1;
                     break;
                 }
                 Outcome::Wrong(reason) => {
-                    let (small, reason) = case.clone().shrink(variation, reason);
-                    report
-                        .failures
+                    let (small, reason) = case.shrink(variation, reason);
+                    self.failures
                         .push(format!("seed {seed}, {variation:?}\n{}\n{reason}\n", small.describe()));
                     break;
                 }
             }
-        }
-        if report.failures.len() >= 5 {
-            break;
+            if number > 0 {
+                for pair in variation.pairs() {
+                    *self.pairs.entry(pair).or_default() += 1;
+                }
+            }
         }
     }
+
+    fn add(&mut self, other: Report) {
+        self.cases += other.cases;
+        self.equal += other.equal;
+        self.failures.extend(other.failures);
+        for (reason, count) in other.refused {
+            *self.refused.entry(reason).or_default() += count;
+        }
+        for (pair, count) in other.pairs {
+            *self.pairs.entry(pair).or_default() += count;
+        }
+    }
+}
+
+/// Runs seeds on all cores: so many, or as many as fit into a time.
+fn run(first: u64, count: u64, time: Option<Duration>) -> Report {
+    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
+    let until = time.map(|time| Instant::now() + time);
+    let next = Arc::new(AtomicU64::new(first));
+    let handles: Vec<_> = (0..threads)
+        .map(|_| {
+            let next = Arc::clone(&next);
+            let work = move || {
+                let mut report = Report::default();
+                loop {
+                    let seed = next.fetch_add(1, Ordering::Relaxed);
+                    let is_over = until.map_or(seed >= first + count, |until| Instant::now() > until);
+                    if is_over || report.failures.len() >= FAILURES_MAX {
+                        return report;
+                    }
+                    report.run(seed, until.is_some());
+                }
+            };
+            // Plans of nested queries are deep, and debug builds need room.
+            std::thread::Builder::new().stack_size(64 << 20).spawn(work).unwrap()
+        })
+        .collect();
+    let mut report = Report::default();
+    handles.into_iter().for_each(|handle| report.add(handle.join().unwrap()));
     report
 }
 
@@ -175,30 +254,16 @@ impl Case {
 fn a_stream_folds_to_the_batch_answer() {
     let first = number_from_environment("LAKEHEAD_EQUIVALENCE_SEED", SEED);
     let count = number_from_environment("LAKEHEAD_EQUIVALENCE_QUERIES", QUERY_COUNT);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from) as u64;
-    let handles: Vec<_> = (0..threads)
-        .map(|thread| {
-            std::thread::Builder::new()
-                .stack_size(64 << 20)
-                .spawn(move || {
-                    run_seeds((first..first + count).skip(thread as usize).step_by(threads as usize))
-                })
-                .unwrap()
-        })
-        .collect();
-    let mut refused = std::collections::BTreeMap::new();
-    let (mut equal, mut failures) = (0, Vec::new());
-    for handle in handles {
-        let report = handle.join().unwrap();
-        equal += report.equal;
-        failures.extend(report.failures);
-        for (reason, times) in report.refused {
-            *refused.entry(reason).or_insert(0) += times;
-        }
-    }
-    let refusals: u64 = refused.values().sum();
-    println!("seeds from {first}: {equal} runs equal, {refusals} queries refused: {refused:#?}");
+    let seconds = number_from_environment("LAKEHEAD_EQUIVALENCE_SECONDS", 0);
+    let time = (seconds > 0).then(|| Duration::from_secs(seconds));
+    let Report { cases, equal, refused, pairs, failures } = run(first, count, time);
+    println!("{cases} queries from seed {first}, {equal} runs equal; refused: {refused:#?}");
     assert!(failures.is_empty(), "{} cases differ\n\n{}", failures.len(), failures.join("\n"));
     // A generator whose queries are refused tests nothing.
-    assert!(refusals * 20 <= count, "too many queries are refused: {refused:#?}");
+    let refusals: u64 = refused.values().sum();
+    assert!(refusals * 50 <= cases, "too many queries are refused: {refused:#?}");
+    if cases >= QUERY_COUNT {
+        let least = pairs.iter().min_by_key(|(_, count)| **count);
+        assert!(pairs.len() == 31 && least.is_some_and(|(_, count)| *count >= 100), "{pairs:#?}");
+    }
 }

@@ -89,7 +89,7 @@ async fn run(case: &Case, variation: Variation) -> Result<Outcome> {
         }
         if variation.is_cut && !is_end {
             workers = workers % 3 + 1;
-            job = job.cut(&place.path().join(number.to_string()), workers).await?;
+            job = job.cut(place.path(), workers).await?;
         }
     }
     job.stop().await;

@@ -101,8 +101,7 @@ impl Runner {
         self.engine.cancel_jobs();
         let Runner { engine, runtime, .. } = self;
         // Jobs that take longer are left behind, as after a crash.
-        let _ =
-            runtime.block_on(async { tokio::time::timeout(CANCEL_WAIT, engine.wait_for_jobs()).await });
+        let _ = runtime.block_on(async { tokio::time::timeout(CANCEL_WAIT, engine.wait_for_jobs()).await });
         self.console.note(
             "The jobs are cancelled. SET 'lakehead.job.resume' = 'latest'; lets them go on from their last checkpoints, where they have any.",
         );

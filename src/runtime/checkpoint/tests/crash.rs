@@ -200,25 +200,3 @@ fn num_retained_checkpoints_are_kept_and_each_is_whole() {
     store.discard().unwrap();
     assert!(!job.exists());
 }
-
-#[test]
-fn every_durable_step_is_told_to_tracing() {
-    use std::sync::atomic::{AtomicU64, Ordering};
-    use tracing_subscriber::layer::{Context, Layer, SubscriberExt};
-
-    struct Count(Arc<AtomicU64>);
-    impl<S: tracing::Subscriber> Layer<S> for Count {
-        fn on_event(&self, event: &tracing::Event<'_>, _: Context<'_, S>) {
-            if event.metadata().target() == DURABLE_STEP {
-                self.0.fetch_add(1, Ordering::SeqCst);
-            }
-        }
-    }
-    let count = Arc::new(AtomicU64::new(0));
-    let subscriber = tracing_subscriber::registry().with(Count(Arc::clone(&count)));
-    tracing::subscriber::with_default(subscriber, || {
-        let folder = tempfile::tempdir().unwrap();
-        run(&mut open_on(Disk::default(), folder.path(), 1, 1), 1..3, folder.path()).1.unwrap();
-    });
-    assert!(count.load(Ordering::SeqCst) > 30, "{count:?}");
-}

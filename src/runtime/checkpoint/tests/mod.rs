@@ -2,9 +2,9 @@
 
 mod crash;
 mod damage;
+mod every_type;
 mod evolution;
 mod model;
-mod types;
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -14,7 +14,9 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::blueprint::Blueprint;
-use super::coordinator::{CheckpointOutcome, CheckpointPurpose, Cut, SharedStore, discard, open_savepoint_store};
+use super::coordinator::{
+    CheckpointOutcome, CheckpointPurpose, Cut, SharedStore, discard, open_savepoint_store,
+};
 use super::epoch::{Epoch, WorkerReport};
 use super::intake::Intake;
 use super::settings::{JobMetrics, JobSettings, StopMode};
@@ -45,8 +47,8 @@ pub(super) struct Job {
     pub(super) metrics: Arc<Mutex<JobMetrics>>,
     /// Whoever asked the query.
     pub(super) reader: Option<mpsc::Sender<Result<ChangelogBatch>>>,
-    /// Whether a sink was ever committed.
-    pub(super) has_committed: Arc<AtomicBool>,
+    /// Whether rows were committed, or may have been, that no checkpoint covers.
+    pub(super) is_beyond_checkpoints: Arc<AtomicBool>,
 }
 
 impl Job {
@@ -197,7 +199,7 @@ impl Attempt<'_> {
             // The store is there before the cut, because what operators hand over for a cut they hand over once.
             match open_savepoint_store(&self.job.settings, folder).await {
                 Ok(store) => {
-                    self.next_number = store.lock().next_number();
+                    self.next_number = store.lock().await.next_number();
                     self.store = Some(store);
                 }
                 Err(error) => {
@@ -243,7 +245,8 @@ impl Attempt<'_> {
     fn cut_after(&mut self, now: Instant, epoch: &mut Epoch) -> Option<(CheckpointId, CheckpointPurpose)> {
         let is_possible = self.in_flight.is_none() && !self.intake.has_cut_frame();
         let is_last = self.input_is_over() && self.intake.is_empty() && is_possible;
-        if !is_last && !(is_possible && self.cut_at().is_some_and(|at| at <= now)) {
+        let is_due = is_possible && self.cut_at().is_some_and(|at| at <= now);
+        if !is_last && !is_due {
             return None;
         }
         let purpose = match &self.stop {

@@ -64,7 +64,7 @@ impl<'a> Attempt<'a> {
             Some(path) => Some(restore(job, path).await?),
             None => {
                 if let Some(store) = &job.store {
-                    store.lock().start_anew();
+                    store.lock().await.start_anew();
                 }
                 None
             }
@@ -83,7 +83,10 @@ impl<'a> Attempt<'a> {
             team.order(&Order::Load(restore));
             team.reports().await?;
         }
-        let next_number = job.store.as_ref().map_or(ONLY_COMMIT, |store| store.lock().next_number());
+        let next_number = match &job.store {
+            Some(store) => store.lock().await.next_number(),
+            None => ONLY_COMMIT,
+        };
         let (cuts, requests) = mpsc::channel(1);
         let (report, outcomes) = mpsc::channel(1);
         let coordinator = Coordinator {
@@ -91,7 +94,7 @@ impl<'a> Attempt<'a> {
             committers,
             sources: sources.messages.clone(),
             uncommitted: BTreeMap::new(),
-            has_committed: Arc::clone(&job.has_committed),
+            is_beyond_checkpoints: Arc::clone(&job.is_beyond_checkpoints),
         };
         tasks.spawn(coordinator.run(requests, report));
         let mut tables = job.blueprint.sources().map(|(_, table)| table.source.boundedness());
@@ -156,7 +159,9 @@ async fn open_committers(
         let prepared = manifest.and_then(|manifest| manifest.committables.get(uid));
         let prepared = prepared.map_or(&[][..], Vec::as_slice);
         if let Some(manifest) = manifest {
-            committer.commit(manifest.number, prepared).await?;
+            if !prepared.is_empty() {
+                committer.commit_after_recovery(manifest.number, prepared).await?;
+            }
             // The lock on the name says that the job which wrote the checkpoint does not run any more.
             if job.store.is_some() && manifest.job_name == job.settings.name {
                 committer.discard_unfinished(&sink_id(manifest.job_id, uid), prepared).await?;

@@ -65,12 +65,12 @@ impl Call {
         // NULLs and equal values do not change the smallest and the largest.
         let is_distinct =
             call.is_distinct && !matches!(call.function, Function::Min | Function::Max | Function::Collect);
+        let retracts = spec.input_retracts;
         let distinct = if is_distinct {
-            Some(tables.counts(call, input, call.function == Function::ArrayAgg)?)
+            Some(tables.counts(call, input, call.function == Function::ArrayAgg, retracts)?)
         } else {
             None
         };
-        let retracts = spec.input_retracts;
         let mut arrivals = |keeps_nulls| tables.arrivals(call, input, distinct, keeps_nulls, retracts);
         let column = |argument: usize| input.field(argument).data_type();
         let aggregate = match &call.function {
@@ -86,7 +86,7 @@ impl Call {
             }
             Function::ArrayAgg => Aggregate::ArrayAgg(arrivals(true)?),
             Function::Collect => Aggregate::Collect {
-                counts: tables.counts(call, input, false)?,
+                counts: tables.counts(call, input, false, true)?,
                 is_distinct: call.is_distinct,
             },
             Function::Min => extreme_of(call, false, retracts, input, tables)?,
@@ -133,9 +133,11 @@ impl Call {
         match &self.aggregate {
             Aggregate::RowCount => Ok(Arc::new(Int64Array::from(row_counts.to_vec()))),
             Aggregate::Own(accumulator) => accumulator.results(slots),
-            Aggregate::Extreme { counts, is_max } => tables.counts[*counts].table.extremes(*is_max, slots),
+            Aggregate::Extreme { counts, is_max } => {
+                tables.counts[*counts].table.counts()?.extremes(*is_max, slots)
+            }
             Aggregate::Collect { counts, is_distinct } => {
-                tables.counts[*counts].table.multisets(&self.result_type, *is_distinct, slots)
+                tables.counts[*counts].table.counts()?.multisets(&self.result_type, *is_distinct, slots)
             }
             Aggregate::First(number) => arrivals(number).firsts(slots),
             Aggregate::Last(number) => arrivals(number).lasts(slots),
@@ -155,7 +157,7 @@ fn extreme_of(
     tables: &mut Tables,
 ) -> Result<Aggregate> {
     if retracts {
-        let counts = tables.counts(call, input, false)?;
+        let counts = tables.counts(call, input, false, true)?;
         tables.counts[counts].table.track_extreme(is_max);
         return Ok(Aggregate::Extreme { counts, is_max });
     }

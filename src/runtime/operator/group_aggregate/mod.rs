@@ -19,11 +19,13 @@ mod kept_value;
 mod masks;
 mod moment;
 mod rows;
+mod seen_values;
 mod state_layout;
 mod tables;
 #[cfg(test)]
 mod tests;
 mod value_counts;
 mod value_store;
+mod value_table;
 
 pub(crate) use group_aggregate_operator::GroupAggregateOperator;

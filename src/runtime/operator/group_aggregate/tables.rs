@@ -4,7 +4,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::SchemaRef;
 
 use super::arrivals::Arrivals;
-use super::value_counts::ValueCounts;
+use super::value_table::ValueTable;
 use crate::error::{Error, Result};
 use crate::plan::AggregateCall;
 
@@ -15,7 +15,7 @@ pub(super) struct Shared<T> {
     pub(super) argument: usize,
     /// The FILTER.
     pub(super) filter: Option<usize>,
-    /// For `Arrivals` the counts whose first and last values are those that count; for `ValueCounts` nothing.
+    /// For `Arrivals` the counts whose first and last values are those that count; for `ValueTable` nothing.
     pub(super) distinct: Option<usize>,
     keeps_nulls: bool,
     /// The table.
@@ -25,14 +25,14 @@ pub(super) struct Shared<T> {
 /// The tables of an operator.
 #[derive(Debug, Default)]
 pub(super) struct Tables {
-    /// Counted values.
-    pub(super) counts: Vec<Shared<ValueCounts>>,
+    /// Values that are counted, or have been seen.
+    pub(super) counts: Vec<Shared<ValueTable>>,
     /// Values in order.
     pub(super) arrivals: Vec<Shared<Arrivals>>,
 }
 
 impl Tables {
-    /// Returns the counts of a column, made if they are not there yet.
+    /// Returns the values of a column, made if they are not there yet. Where no row is taken back DISTINCT needs no counts.
     ///
     /// # Errors
     /// The values cannot be compared.
@@ -41,15 +41,17 @@ impl Tables {
         call: &AggregateCall,
         input: &SchemaRef,
         keeps_nulls: bool,
+        is_counted: bool,
     ) -> Result<usize> {
         let argument = argument(call)?;
-        let is_same = |shared: &Shared<ValueCounts>| {
+        let is_same = |shared: &Shared<ValueTable>| {
             (shared.argument, shared.filter, shared.keeps_nulls) == (argument, call.filter, keeps_nulls)
+                && (shared.table.is_counted() || !is_counted)
         };
         if let Some(found) = self.counts.iter().position(is_same) {
             return Ok(found);
         }
-        let table = ValueCounts::new(input.field(argument).data_type(), keeps_nulls)?;
+        let table = ValueTable::new(input.field(argument).data_type(), keeps_nulls, is_counted)?;
         self.counts.push(Shared { argument, filter: call.filter, distinct: None, keeps_nulls, table });
         Ok(self.counts.len() - 1)
     }

@@ -19,11 +19,13 @@ pub(super) struct SlotValue(i128);
 impl SlotValue {
     const NULL: i128 = 1 << 96;
 
-    fn new(slot: u32, code: u64) -> SlotValue {
+    /// Makes the value with a number.
+    pub(super) fn new(slot: u32, code: u64) -> SlotValue {
         SlotValue(i128::from(slot) << 64 | i128::from(code))
     }
 
-    fn null(slot: u32) -> SlotValue {
+    /// Makes NULL.
+    pub(super) fn null(slot: u32) -> SlotValue {
         SlotValue(i128::from(slot) << 64 | SlotValue::NULL)
     }
 
@@ -42,7 +44,8 @@ impl SlotValue {
         self.0 & SlotValue::NULL != 0
     }
 
-    fn code(self) -> u64 {
+    /// Returns the number that stands for the value.
+    pub(super) fn code(self) -> u64 {
         self.0 as u64
     }
 
@@ -107,16 +110,17 @@ impl ValueStore {
         let value = |row: usize, slot: u32, code: u64| {
             if is_null(row) { SlotValue::null(slot) } else { SlotValue::new(slot, code) }
         };
+        let rows = slots.iter().zip(self.numbers(column)?).enumerate();
+        Ok(rows.map(|(row, (slot, code))| value(row, *slot, code)).collect())
+    }
+
+    /// Returns the numbers of the values of a column; that of a NULL means nothing. For who keeps them see `encode`.
+    ///
+    /// # Errors
+    /// The column has another type.
+    pub(super) fn numbers(&mut self, column: &ArrayRef) -> Result<Vec<u64>> {
         match self {
-            ValueStore::Narrow(_) => {
-                let codes = narrow_values(column)?;
-                Ok(slots
-                    .iter()
-                    .zip(codes)
-                    .enumerate()
-                    .map(|(row, (slot, code))| value(row, *slot, code))
-                    .collect())
-            }
+            ValueStore::Narrow(_) => narrow_values(column),
             ValueStore::Indexed(values) => {
                 let IndexedValues { index, uses, idle, .. } = values.as_mut();
                 let (mut hashes, mut found) = (Vec::new(), Vec::new());
@@ -129,8 +133,7 @@ impl ValueStore {
                         idle.push(*at);
                     }
                 }
-                let rows = slots.iter().zip(found).enumerate();
-                Ok(rows.map(|(row, (slot, code))| value(row, *slot, u64::from(code))).collect())
+                Ok(found.into_iter().map(u64::from).collect())
             }
         }
     }

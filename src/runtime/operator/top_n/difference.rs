@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::collections::HashMap;
 
+use super::ranking::Ranked;
 use crate::changelog::RowKind;
 
 /// How two lists are compared.
@@ -38,7 +39,7 @@ pub(super) enum Pairing {
 /// What is known of rows by their numbers.
 pub(super) trait Rows {
     /// Compares the places of two rows of a partition.
-    fn order(&self, a: u32, b: u32) -> Ordering;
+    fn order(&self, a: Ranked, b: Ranked) -> Ordering;
     /// Returns a row's bytes.
     fn row(&self, number: u32) -> &[u8];
     /// Returns whether one row is a newer version of the other.
@@ -50,7 +51,7 @@ pub(super) type Changes = Vec<(RowKind, u32, u64)>;
 
 impl Comparison {
     /// Adds what has changed between two lists, which hold the rows up to the last rank.
-    pub(super) fn compare(&self, rows: &impl Rows, before: &[u32], now: &[u32], changes: &mut Changes) {
+    pub(super) fn compare(&self, rows: &impl Rows, before: &[Ranked], now: &[Ranked], changes: &mut Changes) {
         let start = changes.len();
         if self.is_positional {
             self.compare_places(rows, before, now, changes);
@@ -62,8 +63,9 @@ impl Comparison {
         }
     }
 
-    fn update(&self, rows: &impl Rows, before: u32, now: u32, rank: u64, changes: &mut Changes) {
-        if !self.is_exact && rows.row(before) == rows.row(now) {
+    fn update(&self, rows: &impl Rows, before: Ranked, now: Ranked, rank: u64, changes: &mut Changes) {
+        let (is_moved, before, now) = (before.prefix != now.prefix, before.number, now.number);
+        if !self.is_exact && !is_moved && rows.row(before) == rows.row(now) {
             return;
         }
         if self.emits_update_before {
@@ -72,39 +74,39 @@ impl Comparison {
         changes.push((RowKind::UpdateAfter, now, rank));
     }
 
-    fn compare_places(&self, rows: &impl Rows, before: &[u32], now: &[u32], changes: &mut Changes) {
+    fn compare_places(&self, rows: &impl Rows, before: &[Ranked], now: &[Ranked], changes: &mut Changes) {
         for place in self.skip..before.len().max(now.len()) {
             let rank = place as u64 + 1;
             match (before.get(place), now.get(place)) {
                 (Some(before), Some(now)) if before == now => {}
                 (Some(before), Some(now)) => self.update(rows, *before, *now, rank, changes),
-                (None, Some(now)) => changes.push((RowKind::Insert, *now, rank)),
-                (Some(before), None) => changes.push((RowKind::Delete, *before, rank)),
+                (None, Some(now)) => changes.push((RowKind::Insert, now.number, rank)),
+                (Some(before), None) => changes.push((RowKind::Delete, before.number, rank)),
                 (None, None) => {}
             }
         }
     }
 
-    fn compare_rows(&self, rows: &impl Rows, before: &[u32], now: &[u32], changes: &mut Changes) {
+    fn compare_rows(&self, rows: &impl Rows, before: &[Ranked], now: &[Ranked], changes: &mut Changes) {
         let (mut left, mut entered) = self.unmatched(rows, before, now);
         match self.pairing {
             Pairing::Nothing => {}
             Pairing::EqualRows if self.is_exact => {}
             Pairing::EqualRows => cancel_equal(rows, &mut left, &mut entered),
             Pairing::Versions => entered.retain(|now| {
-                let version = left.iter().position(|before| rows.is_update(*before, *now));
+                let version = left.iter().position(|before| rows.is_update(before.number, now.number));
                 if let Some(at) = version {
                     self.update(rows, left.remove(at), *now, 0, changes);
                 }
                 version.is_none()
             }),
         }
-        changes.extend(left.into_iter().map(|row| (RowKind::Delete, row, 0)));
-        changes.extend(entered.into_iter().map(|row| (RowKind::Insert, row, 0)));
+        changes.extend(left.into_iter().map(|row| (RowKind::Delete, row.number, 0)));
+        changes.extend(entered.into_iter().map(|row| (RowKind::Insert, row.number, 0)));
     }
 
     /// Returns the rows that are in one list only, by walking along both, which have the same order.
-    fn unmatched(&self, rows: &impl Rows, before: &[u32], now: &[u32]) -> (Vec<u32>, Vec<u32>) {
+    fn unmatched(&self, rows: &impl Rows, before: &[Ranked], now: &[Ranked]) -> (Vec<Ranked>, Vec<Ranked>) {
         let mut before = before.get(self.skip..).unwrap_or_default().iter().copied().peekable();
         let mut now = now.get(self.skip..).unwrap_or_default().iter().copied().peekable();
         let (mut left, mut entered) = (Vec::new(), Vec::new());
@@ -129,22 +131,22 @@ impl Comparison {
 }
 
 /// Takes out pairs of equal rows.
-fn cancel_equal(rows: &impl Rows, left: &mut Vec<u32>, entered: &mut Vec<u32>) {
+fn cancel_equal(rows: &impl Rows, left: &mut Vec<Ranked>, entered: &mut Vec<Ranked>) {
     if left.is_empty() || entered.is_empty() {
         return;
     }
     let mut counts: HashMap<&[u8], usize> = HashMap::new();
-    left.iter().for_each(|row| *counts.entry(rows.row(*row)).or_default() += 1);
+    left.iter().for_each(|row| *counts.entry(rows.row(row.number)).or_default() += 1);
     let mut cancelled: HashMap<&[u8], usize> = HashMap::new();
-    entered.retain(|row| match counts.get_mut(rows.row(*row)) {
+    entered.retain(|row| match counts.get_mut(rows.row(row.number)) {
         Some(count) if *count > 0 => {
             *count -= 1;
-            *cancelled.entry(rows.row(*row)).or_default() += 1;
+            *cancelled.entry(rows.row(row.number)).or_default() += 1;
             false
         }
         _ => true,
     });
-    left.retain(|row| match cancelled.get_mut(rows.row(*row)) {
+    left.retain(|row| match cancelled.get_mut(rows.row(row.number)) {
         Some(count) if *count > 0 => {
             *count -= 1;
             false

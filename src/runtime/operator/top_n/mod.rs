@@ -1,7 +1,7 @@
 //! The first rows of each partition in an order, kept up to date.
 //!
 //! Rows lie in one store; a partition is a ranking of their numbers. Where the input only adds or moves rows forward, nothing
-//! beyond the last rank can ever count, so a row that does not come before it is turned away by one comparison of eight bytes.
+//! beyond the last rank can ever count, so a row that does not come before it is turned away by one comparison of two numbers.
 
 mod difference;
 mod ranking;
@@ -17,13 +17,16 @@ use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use arrow::row::Rows as EncodedRows;
 
 use self::difference::{Changes, Comparison, Pairing, Rows};
-use self::ranking::Ranking;
+use self::ranking::{Prefix, Ranked, Ranking, prefix};
 use self::row_lookup::RowLookup;
 use super::{EpochEnd, Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::{Error, Result};
 use crate::plan::{TopNSpec, TopNStrategy};
 use crate::runtime::state::{Arena, KeyIndex, RowCodec, SequencedRows, StateChanges, StateTable, hash_rows};
+
+/// The number of changes from which on they are emitted, before those of the next partition are looked for.
+const BATCH_ROWS: usize = 4096;
 
 /// Keeps the rows between two ranks of every partition.
 pub(crate) struct TopN {
@@ -36,7 +39,7 @@ pub(crate) struct TopN {
     /// By partition, as the next three.
     rankings: Vec<Ranking>,
     /// The first bytes of the order key that a row must not exceed to be ranked; the largest number while there is room.
-    thresholds: Vec<u64>,
+    thresholds: Vec<Prefix>,
     /// Whether the epoch has touched the partition.
     is_touched: Vec<bool>,
     ranked: RankedRows,
@@ -51,7 +54,8 @@ struct RankedRows {
     rows: SequencedRows,
     order: Vec<usize>,
     order_codec: RowCodec,
-    order_keys: Arena,
+    /// The order keys that are longer than a prefix may be.
+    order_keys: Option<Arena>,
     /// What tells rows apart whose newer versions replace the older; empty if nothing does.
     unique: Vec<usize>,
     unique_codec: RowCodec,
@@ -67,7 +71,7 @@ struct Epoch {
     /// Partitions whose result may have changed, with the end of their part of `before`.
     touched: Vec<(u32, usize)>,
     /// The results at the start of the epoch.
-    before: Vec<u32>,
+    before: Vec<Ranked>,
     /// Rows that have gone, but may have to be taken back.
     retired: Vec<u32>,
     /// Partitions that have been empty.
@@ -132,7 +136,7 @@ impl TopN {
         let count = self.partitions.slot_count();
         if self.rankings.len() < count {
             self.rankings.resize_with(count, Ranking::default);
-            self.thresholds.resize(count, u64::MAX);
+            self.thresholds.resize(count, [u64::MAX; 2]);
             self.is_touched.resize(count, false);
         }
         Ok(())
@@ -150,7 +154,7 @@ impl TopN {
     /// Remembers a partition's result before the epoch changes it.
     fn touch(&mut self, slot: u32) {
         if !std::mem::replace(&mut self.is_touched[slot as usize], true) {
-            self.epoch.before.extend(self.rankings[slot as usize].iter().take(self.limit));
+            self.rankings[slot as usize].copy_first(self.limit, &mut self.epoch.before);
             self.epoch.touched.push((slot, self.epoch.before.len()));
         }
     }
@@ -158,8 +162,9 @@ impl TopN {
     /// Ranks a row behind those that are not after it in the order.
     fn add(&mut self, slot: u32, keys: &BatchKeys, row: usize) {
         let order = keys.order.row(row);
+        let order = (prefix(order.data()), order.data());
         let ranking = &self.rankings[slot as usize];
-        let place = ranking.first_not(|other| self.ranked.order_key(other) <= order.data());
+        let place = ranking.first_not(|other| self.ranked.order_to(other, order).is_le());
         let is_within = ranking.is_within(place, self.limit);
         if !is_within && self.spec.strategy != TopNStrategy::Retract {
             return;
@@ -167,10 +172,20 @@ impl TopN {
         if is_within {
             self.touch(slot);
         }
-        let number = self.ranked.insert(keys, row);
-        self.change_ranking(slot, |ranking| ranking.insert(place, number));
+        let row = Ranked { prefix: order.0, number: self.ranked.insert(keys, row) };
+        let count_max = self.count_max();
+        self.change_ranking(slot, |ranking| ranking.insert(place, row, count_max));
         if self.spec.strategy != TopNStrategy::Retract {
             self.cut(slot);
+        }
+    }
+
+    /// Returns how many rows a ranking ever has.
+    fn count_max(&self) -> usize {
+        match self.spec.strategy {
+            TopNStrategy::Retract => usize::MAX,
+            // One too many, for a moment.
+            _ => self.limit.saturating_add(1),
         }
     }
 
@@ -188,12 +203,12 @@ impl TopN {
         let count = self.rankings[slot as usize].len();
         if count > self.limit {
             let evicted = self.change_ranking(slot, Ranking::pop);
-            self.epoch.retired.extend(evicted);
+            self.epoch.retired.extend(evicted.map(|row| row.number));
         }
         if count >= self.limit
             && let Some(last) = self.rankings[slot as usize].last()
         {
-            self.thresholds[slot as usize] = prefix(self.ranked.order_key(last));
+            self.thresholds[slot as usize] = last.prefix;
         }
     }
 
@@ -201,13 +216,14 @@ impl TopN {
     fn update(&mut self, slot: u32, keys: &BatchKeys, row: usize) -> bool {
         let ranking = &self.rankings[slot as usize];
         let unique = keys.unique.row(row);
-        let found = ranking.places().find(|(_, other)| self.ranked.unique_key(*other) == unique.data());
-        let Some((place, number)) = found else { return false };
+        let found = ranking.places().find(|(_, other)| self.ranked.unique_key(other.number) == unique.data());
+        let Some((place, older)) = found else { return false };
+        let order = keys.order.row(row);
         self.touch(slot);
-        self.epoch.retired.push(number);
-        if self.ranked.order_key(number) == keys.order.row(row).data() {
-            let newer = self.ranked.insert_in_place_of(number, keys, row);
-            self.rankings[slot as usize].replace(place, newer);
+        self.epoch.retired.push(older.number);
+        if self.ranked.order_to(&older, (prefix(order.data()), order.data())).is_eq() {
+            let number = self.ranked.insert_in_place_of(older.number, keys, row);
+            self.rankings[slot as usize].replace(place, Ranked { number, ..older });
         } else {
             self.change_ranking(slot, |ranking| ranking.remove(place));
             self.add(slot, keys, row);
@@ -219,7 +235,8 @@ impl TopN {
     fn remove(&mut self, slot: u32, keys: &BatchKeys, row: usize) {
         if let Some(number) = self.ranked.take(keys, row) {
             let ranking = &self.rankings[slot as usize];
-            let place = ranking.first_not(|other| self.ranked.order(other, number).is_lt());
+            let row = Ranked { prefix: prefix(keys.order.row(row).data()), number };
+            let place = ranking.first_not(|other| self.ranked.order(*other, row).is_lt());
             if ranking.is_within(place, self.limit) {
                 self.touch(slot);
             }
@@ -231,8 +248,8 @@ impl TopN {
         }
     }
 
-    /// Compares the results of the touched partitions with what they were.
-    fn changes(&mut self) -> Changes {
+    /// Compares the results of the touched partitions with what they were, and tells the difference.
+    fn emit_changes(&mut self, output: &mut Output) -> Result<()> {
         let comparison = Comparison { is_exact: self.epoch.row_count == 1, ..self.comparison };
         let mut changes = Changes::new();
         let mut now = Vec::new();
@@ -240,12 +257,16 @@ impl TopN {
         for (slot, end) in std::mem::take(&mut self.epoch.touched) {
             self.is_touched[slot as usize] = false;
             now.clear();
-            now.extend(self.rankings[slot as usize].iter().take(self.limit));
+            self.rankings[slot as usize].copy_first(self.limit, &mut now);
             comparison.compare(&self.ranked, &self.epoch.before[start..end], &now, &mut changes);
             start = end;
+            if changes.len() >= BATCH_ROWS {
+                self.emit(&changes, output)?;
+                changes.clear();
+            }
         }
         self.epoch.before.clear();
-        changes
+        self.emit(&changes, output)
     }
 
     fn emit(&self, changes: &Changes, output: &mut Output) -> Result<()> {
@@ -269,8 +290,10 @@ impl TopN {
 
 impl Epoch {
     fn bytes(&self) -> usize {
-        let numbers = self.before.capacity() + self.retired.capacity() + self.emptied.capacity();
-        numbers * size_of::<u32>() + self.touched.capacity() * size_of::<(u32, usize)>()
+        let numbers = self.retired.capacity() + self.emptied.capacity();
+        numbers * size_of::<u32>()
+            + self.before.capacity() * size_of::<Ranked>()
+            + self.touched.capacity() * size_of::<(u32, usize)>()
     }
 }
 
@@ -284,12 +307,14 @@ impl RankedRows {
             TopNStrategy::UpdateFast(unique) => unique.clone(),
             _ => Vec::new(),
         };
+        let order_codec = RowCodec::new(order_types)?;
+        let is_prefix_all = order_codec.row_width().is_some_and(|width| width <= size_of::<Prefix>());
         let unique_types = unique.iter().map(|column| (of(*column), SortOptions::default()));
         Ok(RankedRows {
             rows: SequencedRows::new("rows", input, &spec.partition)?,
             order: spec.order.iter().map(|key| key.column).collect(),
-            order_codec: RowCodec::new(order_types)?,
-            order_keys: Arena::default(),
+            order_codec,
+            order_keys: (!is_prefix_all).then(Arena::default),
             unique_codec: RowCodec::new(unique_types)?,
             unique,
             unique_keys: Arena::default(),
@@ -311,9 +336,13 @@ impl RankedRows {
         })
     }
 
+    /// Compares a row with an order key and its prefix.
     #[inline]
-    fn order_key(&self, number: u32) -> &[u8] {
-        self.order_keys.get(number as usize)
+    fn order_to(&self, row: &Ranked, (prefix, key): (Prefix, &[u8])) -> Ordering {
+        row.prefix.cmp(&prefix).then_with(|| match &self.order_keys {
+            None => Ordering::Equal,
+            Some(keys) => keys.get(row.number as usize).cmp(key),
+        })
     }
 
     fn unique_key(&self, number: u32) -> &[u8] {
@@ -348,14 +377,18 @@ impl RankedRows {
     }
 
     fn set_keys(&mut self, number: u32, keys: &BatchKeys, row: usize) {
-        self.order_keys.set(number as usize, keys.order.row(row).data());
+        if let Some(order_keys) = &mut self.order_keys {
+            order_keys.set(number as usize, keys.order.row(row).data());
+        }
         if !self.unique.is_empty() {
             self.unique_keys.set(number as usize, keys.unique.row(row).data());
         }
     }
 
     fn remove(&mut self, number: u32) {
-        self.order_keys.clear(number as usize);
+        if let Some(order_keys) = &mut self.order_keys {
+            order_keys.clear(number as usize);
+        }
         if !self.unique.is_empty() {
             self.unique_keys.clear(number as usize);
         }
@@ -364,9 +397,10 @@ impl RankedRows {
 }
 
 impl Rows for RankedRows {
-    fn order(&self, a: u32, b: u32) -> Ordering {
-        let keys = self.order_key(a).cmp(self.order_key(b));
-        keys.then_with(|| self.rows.sequence(a).cmp(&self.rows.sequence(b)))
+    fn order(&self, a: Ranked, b: Ranked) -> Ordering {
+        let key = self.order_keys.as_ref().map_or(&[][..], |keys| keys.get(b.number as usize));
+        let sequence = |row: Ranked| self.rows.sequence(row.number);
+        self.order_to(&a, (b.prefix, key)).then_with(|| sequence(a).cmp(&sequence(b)))
     }
 
     fn row(&self, number: u32) -> &[u8] {
@@ -376,17 +410,6 @@ impl Rows for RankedRows {
     fn is_update(&self, before: u32, now: u32) -> bool {
         !self.unique.is_empty() && self.unique_key(before) == self.unique_key(now)
     }
-}
-
-/// Returns the first bytes of an order key as a number of the same order.
-#[inline]
-fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    match key.first_chunk::<8>() {
-        Some(first) => bytes = *first,
-        None => bytes[..key.len()].copy_from_slice(key),
-    }
-    u64::from_be_bytes(bytes)
 }
 
 impl Operator for TopN {
@@ -426,8 +449,7 @@ impl Operator for TopN {
     }
 
     fn end_epoch(&mut self, _epoch: &EpochEnd, output: &mut Output) -> Result<()> {
-        let changes = self.changes();
-        self.emit(&changes, output)?;
+        self.emit_changes(output)?;
         for number in std::mem::take(&mut self.epoch.retired) {
             self.ranked.remove(number);
         }
@@ -458,9 +480,10 @@ impl Operator for TopN {
         for (row, number) in numbers.into_iter().enumerate() {
             self.ranked.set_keys(number, &keys, row);
             let slot = self.slots[row];
+            let row = Ranked { prefix: prefix(keys.order.row(row).data()), number };
             let place =
-                self.rankings[slot as usize].first_not(|other| self.ranked.order(other, number).is_lt());
-            self.change_ranking(slot, |ranking| ranking.insert(place, number));
+                self.rankings[slot as usize].first_not(|other| self.ranked.order(*other, row).is_lt());
+            self.change_ranking(slot, |ranking| ranking.insert(place, row, usize::MAX));
         }
         Ok(())
     }
@@ -470,17 +493,17 @@ impl Operator for TopN {
             (0..self.rankings.len() as u32).for_each(|slot| self.cut(slot));
         }
         // Equal rows have been loaded in any order, but are taken back in the order in which they came.
-        self.ranked.fill_lookup(self.rankings.iter().flat_map(Ranking::iter));
+        self.ranked.fill_lookup(self.rankings.iter().flat_map(Ranking::iter).map(|row| row.number));
         Ok(())
     }
 
     fn state_bytes(&self) -> usize {
         let ranked = &self.ranked;
         let by_partition = self.rankings.capacity() * size_of::<Ranking>()
-            + self.thresholds.capacity() * size_of::<u64>()
+            + self.thresholds.capacity() * size_of::<Prefix>()
             + self.is_touched.capacity();
         ranked.rows.bytes()
-            + ranked.order_keys.allocated()
+            + ranked.order_keys.as_ref().map_or(0, Arena::allocated)
             + ranked.unique_keys.allocated()
             + ranked.lookup.as_ref().map_or(0, RowLookup::bytes)
             + self.epoch.bytes()

@@ -1,12 +1,12 @@
-//! Graphs of queries as text: what EXPLAIN CHANGELOG_MODE prints, but for a consumer that sees every change.
+//! Graphs of streaming queries as text: what EXPLAIN CHANGELOG_MODE prints, but for a consumer that sees every change. They stand
+//! here and not beside the planner because tables are made by statements.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::connector::{OutputPort, OutputStream};
 use crate::error::Result;
-use crate::plan::graph::{JobGraph, OperatorSpec};
-use crate::plan::insert_graph;
+use crate::plan::{JobGraph, OperatorSpec, insert_graph};
 use crate::session::{Session, SessionSettings};
 use crate::sql::{Statement, parse_statement};
 
@@ -31,11 +31,11 @@ const TABLES: &[&str] = &[
 ];
 
 /// A session with tables.
-pub(super) struct Planned(Session);
+struct Planned(Session);
 
 impl Planned {
     /// Makes the tables, after settings.
-    pub(super) async fn with(settings: &[(&str, &str)]) -> Planned {
+    async fn with(settings: &[(&str, &str)]) -> Planned {
         let defaults: BTreeMap<String, String> =
             settings.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         let settings = SessionSettings { defaults, output: Arc::new(Nowhere), session_id: "test".to_owned() };
@@ -52,7 +52,7 @@ impl Planned {
     }
 
     /// Plans a query, or INSERTs separated by `;`.
-    pub(super) async fn graph(&self, text: &str) -> Result<JobGraph> {
+    async fn graph(&self, text: &str) -> Result<JobGraph> {
         let planner = self.0.planner()?;
         let mut inserts = Vec::new();
         for text in text.split(';') {
@@ -417,6 +417,31 @@ ROW_NUMBER without an upper bound on it in streaming mode is not supported yet",
 }
 
 #[tokio::test]
+async fn a_row_number_by_arrival_keeps_the_first_or_the_last_row_of_a_key() {
+    check(&[
+        (
+            "SELECT cust, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY PROCTIME()) AS rn FROM a) WHERE rn = 1",
+            "
+Calc(select=[cust, price], changelogMode=[I])
++- Deduplicate(keep=[FirstRow], key=[cust], changelogMode=[I])
+   +- Exchange(distribution=[hash[cust]], changelogMode=[I])
+      +- Calc(select=[cust, price, PROCTIME() AS key], changelogMode=[I])
+         +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])",
+        ),
+        (
+            "SELECT cust, price FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY pt DESC) AS rn FROM (SELECT *, PROCTIME() AS pt FROM a)) WHERE rn = 1",
+            "
+Calc(select=[cust, price], changelogMode=[I,UB,UA,D])
++- Deduplicate(keep=[LastRow], key=[cust], changelogMode=[I,UB,UA,D])
+   +- Exchange(distribution=[hash[cust]], changelogMode=[I])
+      +- Calc(select=[cust, price, PROCTIME() AS pt], changelogMode=[I])
+         +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])",
+        ),
+    ])
+    .await;
+}
+
+#[tokio::test]
 async fn an_order_with_a_limit_is_a_top_n_of_one_partition() {
     check(&[
         (
@@ -583,6 +608,21 @@ async fn a_job_goes_from_inputs_to_readers() {
         assert!(node.inputs.iter().all(|edge| edge.node < id), "{graph}");
     }
     assert_eq!(graph.roots(), [graph.nodes.len() - 1]);
+}
+
+#[tokio::test]
+async fn each_reader_of_a_source_has_its_own_names_of_the_columns() {
+    let planned = Planned::with(&[]).await;
+    let graph =
+        planned.graph("SELECT x.cust + 1 FROM o x JOIN o y ON x.cust + 1 = y.cust + 2").await.unwrap();
+    for node in &graph.nodes {
+        let OperatorSpec::Calc { condition, projection } = &node.spec else { continue };
+        let input = &graph.nodes[node.inputs[0].node].schema;
+        let read = condition.iter().chain(projection.iter().flatten()).flat_map(|expr| expr.column_refs());
+        for column in read {
+            assert!(input.has_column(column), "{column} is not in {input}\n{graph}");
+        }
+    }
 }
 
 #[tokio::test]
