@@ -279,3 +279,24 @@ fn state_beyond_the_budget_fails_the_job_and_names_the_largest() {
     assert!(error.message().contains("GroupAggregate has "), "{error}");
     assert!(error.hint_text().unwrap().contains("lakehead.state.memory-budget"));
 }
+
+#[test]
+fn a_savepoint_that_is_asked_for_while_the_job_ends_is_there_or_is_not_promised() {
+    let folder = tempfile::tempdir().unwrap();
+    // The last checkpoint waits for the sink.
+    let sink = Arc::new(KeepingSink::new().closed());
+    let source = ScriptedSource::new(Vec::new(), true, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    let mut settings = checkpointed(2, folder.path(), true);
+    settings.checkpoints.iter_mut().for_each(|checkpoints| checkpoints.interval = Some(Duration::MAX / 4));
+    run(async {
+        let job = start(&source, &sink, settings).await.unwrap();
+        sink.blocked.notified().await;
+        let mode = StopMode::Savepoint { folder: folder.path().join("save"), drain: false };
+        let (path, ()) = tokio::join!(job.stop(mode), async { sink.open_gate() });
+        let path = path.unwrap();
+        assert!(path.as_ref().is_none_or(|path| path.join("_metadata").exists()), "{path:?}");
+        assert_eq!(job.finished().await.unwrap(), JobStatus::Finished);
+    });
+    assert_eq!(fold(&sink.lines()), expected(&changes(0, 20)));
+}
