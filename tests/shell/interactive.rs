@@ -256,8 +256,12 @@ fn leave_with_a_job(home: &std::path::Path) -> Terminal {
     run(&mut terminal, ENDLESS, done);
     run(&mut terminal, "CREATE TABLE hole (id BIGINT) WITH ('connector' = 'blackhole');", done);
     run(&mut terminal, "SET 'execution.checkpointing.interval' = '1 h';", done);
-    run(&mut terminal, "INSERT INTO hole SELECT id FROM endless;", "Job ID: ");
     clear(&mut terminal);
+    terminal.line("INSERT INTO hole SELECT id FROM endless;");
+    terminal.wait("prompt behind the job", |screen| {
+        let is_told = screen.contains("Job ID: ") && screen.contains("Checkpoints are written to ");
+        is_told && screen.trim_end().ends_with("Lakehead SQL>")
+    });
     terminal.keys("\x04");
     terminal.wait_for("1 job is running: stop with a final checkpoint? [Y/n]");
     terminal
