@@ -282,7 +282,7 @@ session_options! {
     JOIN_BROADCAST_THRESHOLD: i64 = "table.optimizer.join.broadcast-threshold", default "1048576";
         "Accepted without effect: the batch planner decides by size."
     MULTI_JOIN: bool = "table.optimizer.multi-join.enabled", default "false";
-        "Accepted without effect: joins share their indexes anyway."
+        "Whether streaming joins of three or more inputs on one key run as one operator, which keeps no rows in between."
     DELTA_JOIN_STRATEGY: String = "table.optimizer.delta-join.strategy", default "AUTO";
         "Accepted without effect: joins keep their state."
     NON_DETERMINISTIC_UPDATE: String = "table.optimizer.non-deterministic-update.strategy", default "IGNORE";

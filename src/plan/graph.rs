@@ -23,6 +23,9 @@ pub(crate) struct JobGraph {
     pub(crate) nodes: Vec<GraphNode>,
 }
 
+/// The most inputs that one join on a shared key has.
+pub(crate) const MULTI_JOIN_INPUTS_MAX: usize = 16;
+
 /// The position of a node in its graph.
 pub(crate) type NodeId = usize;
 
