@@ -213,12 +213,27 @@ impl Worker {
         if self.is_per_record && batch.row_count() > 1 {
             return (0..batch.row_count()).try_for_each(|row| self.push(layout, from, batch.slice(row, 1)));
         }
+        if cfg!(debug_assertions) {
+            self.check_kinds(layout, from, &batch)?;
+        }
         self.counters[from].rows_out += batch.row_count() as u64;
         let Some((last, others)) = layout.nodes[from].readers.split_last() else { return Ok(()) };
         for route in others {
             self.send(layout, route.node, route.input, &route.way, batch.clone())?;
         }
         self.send(layout, last.node, last.input, &last.way, batch)
+    }
+
+    /// Checks that rows have only the kinds that the plan says; readers rely on it.
+    fn check_kinds(&self, layout: &Layout, from: NodeId, batch: &ChangelogBatch) -> Result<()> {
+        let mode = layout.nodes[from].mode;
+        match (0..batch.row_count()).map(|row| batch.kind(row)).find(|kind| !mode.contains(*kind)) {
+            Some(kind) => {
+                let place = &self.uids[from];
+                Err(Error::internal(format!("'{place}' emits {kind:?}, which is not among its kinds {mode}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Gives rows to an input, here or on other workers.
