@@ -32,7 +32,7 @@ use super::graph::{JobGraph, OperatorSpec, SinkSpec};
 use super::insert::BoundInsert;
 use super::optimise::optimise_streaming;
 use crate::error::Result;
-use crate::options::{CDC_EVENTS_DUPLICATE, MULTI_JOIN, SessionConfig};
+use crate::options::{AGG_PHASE_STRATEGY, CDC_EVENTS_DUPLICATE, MULTI_JOIN, SessionConfig};
 
 /// Who takes the rows of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ fn under_query_names(node: PlanNode, names: &[Option<String>]) -> Result<PlanNod
 
 /// Optimises and lowers a plan.
 fn tree(plan: &LogicalPlan, config: &SessionConfig) -> Result<PlanNode> {
-    let node = Lowering::new().node(&optimise_streaming(plan.clone())?)?;
+    let node = Lowering::new(config.get(&AGG_PHASE_STRATEGY)?).node(&optimise_streaming(plan.clone())?)?;
     if config.get(&MULTI_JOIN)? { merge_joins(node) } else { Ok(node) }
 }
 

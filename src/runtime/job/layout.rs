@@ -101,6 +101,11 @@ impl Layout {
         Layout { workers, phase_count, nodes }
     }
 
+    /// Returns whether rows may change workers on their way from a node to another.
+    pub(super) fn has_exchange(&self, from: NodeId, to: NodeId) -> bool {
+        self.nodes[from].readers.iter().any(|route| route.node == to && route.way != Way::Stay)
+    }
+
     /// Returns how many workers have rows of a node.
     pub(super) fn worker_count(&self, node: NodeId) -> usize {
         if self.nodes[node].is_singleton { 1 } else { self.workers }
