@@ -75,6 +75,10 @@ option_values! {
     Switch = "org.apache.flink.table.api.config.ExecutionConfigOptions$UpsertMaterialize" {
         None = "NONE", Auto = "AUTO", Force = "FORCE"
     }
+    /// Values of `table.optimizer.agg-phase-strategy`.
+    AggregatePhaseStrategy = "org.apache.flink.table.planner.utils.AggregatePhaseStrategy" {
+        Auto = "AUTO", OnePhase = "ONE_PHASE", TwoPhase = "TWO_PHASE"
+    }
     /// Values of `lakehead.job.resume`.
     JobResume = "dev.lakehead.JobResume" {
         None = "NONE", Latest = "LATEST"
@@ -241,8 +245,8 @@ session_options! {
         "How long changes may be collected."
     MINI_BATCH_SIZE: i64 = "table.exec.mini-batch.size", default "-1";
         "How many rows may be collected."
-    AGG_PHASE_STRATEGY: String = "table.optimizer.agg-phase-strategy", default "AUTO";
-        "Accepted without effect: aggregates have one phase."
+    AGG_PHASE_STRATEGY: AggregatePhaseStrategy = "table.optimizer.agg-phase-strategy", default "AUTO";
+        "Whether workers aggregate rows that are never taken back before they hand them over: where it makes them fewer (AUTO), always (TWO_PHASE) or never (ONE_PHASE)."
     DISTINCT_AGG_SPLIT: bool = "table.optimizer.distinct-agg.split.enabled", default "false";
         "Accepted without effect: distinct aggregates are not split."
     DISTINCT_AGG_BUCKETS: i32 = "table.optimizer.distinct-agg.split.bucket-num", default "1024";
@@ -282,7 +286,7 @@ session_options! {
     JOIN_BROADCAST_THRESHOLD: i64 = "table.optimizer.join.broadcast-threshold", default "1048576";
         "Accepted without effect: the batch planner decides by size."
     MULTI_JOIN: bool = "table.optimizer.multi-join.enabled", default "false";
-        "Accepted without effect: joins share their indexes anyway."
+        "Whether streaming joins of three or more inputs on one key run as one operator, which keeps no rows in between."
     DELTA_JOIN_STRATEGY: String = "table.optimizer.delta-join.strategy", default "AUTO";
         "Accepted without effect: joins keep their state."
     NON_DETERMINISTIC_UPDATE: String = "table.optimizer.non-deterministic-update.strategy", default "IGNORE";

@@ -14,6 +14,7 @@ use super::provider::SourceTable;
 use crate::changelog::ChangelogMode;
 use crate::connector::DynamicTableSink;
 pub(crate) use crate::function::AggregateFunction;
+use crate::options::AggregatePhaseStrategy;
 use crate::schema::DataType;
 
 /// A job: what is read, computed and written.
@@ -22,6 +23,9 @@ pub(crate) struct JobGraph {
     /// The nodes; inputs come before those who read them.
     pub(crate) nodes: Vec<GraphNode>,
 }
+
+/// The most inputs that one join on a shared key has.
+pub(crate) const MULTI_JOIN_INPUTS_MAX: usize = 16;
 
 /// The position of a node in its graph.
 pub(crate) type NodeId = usize;
@@ -179,6 +183,8 @@ pub(crate) struct GroupAggregateSpec {
     pub(crate) input_retracts: bool,
     /// Whether `-U` is wanted.
     pub(crate) emits_update_before: bool,
+    /// Whether rows may be aggregated before they are handed to the worker that owns their group.
+    pub(crate) phase_strategy: AggregatePhaseStrategy,
 }
 
 /// One aggregate call.

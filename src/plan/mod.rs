@@ -18,8 +18,8 @@ mod tables;
 
 pub(crate) use graph::{
     AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
-    GroupAggregateSpec, InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId,
-    OperatorSpec, SinkSpec, SortKey, TopNSpec, TopNStrategy,
+    GroupAggregateSpec, InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness,
+    MULTI_JOIN_INPUTS_MAX, NodeId, OperatorSpec, SinkSpec, SortKey, TopNSpec, TopNStrategy,
 };
 pub(crate) use insert::BoundInsert;
 pub(crate) use provider::SourceTable;

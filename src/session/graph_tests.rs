@@ -82,7 +82,12 @@ fn shortened(text: &str) -> String {
 
 /// Compares graphs, names of catalog and database left out.
 async fn check(cases: &[(&str, &str)]) {
-    let planned = Planned::with(&[]).await;
+    check_with(&[], cases).await;
+}
+
+/// Compares graphs that are planned with settings.
+async fn check_with(settings: &[(&str, &str)], cases: &[(&str, &str)]) {
+    let planned = Planned::with(settings).await;
     for (query, expected) in cases {
         let text = planned.text(query).await;
         assert_eq!(text.trim_end(), expected.trim(), "\n{query}\n{text}");
@@ -348,6 +353,74 @@ Join(joinType=[InnerJoin], where=[true], select=[cust, price, ts, cust0, name], 
         ),
     ])
     .await;
+}
+
+#[tokio::test]
+async fn joins_on_one_key_are_merged_where_no_input_that_may_be_missing_has_it() {
+    let settings = [("table.optimizer.multi-join.enabled", "true")];
+    let cases = [
+        (
+            "SELECT a.price, o.price AS paid, name FROM a JOIN o ON a.cust = o.cust LEFT JOIN c ON o.cust = c.cust",
+            "
+Calc(select=[price, price AS paid, name], changelogMode=[I,UB,UA,D])
++- MultiJoin(commonJoinKey=[cust], joinTypes=[INNER, LEFT], joinConditions=[cust = cust0, cust = cust1], select=[cust, price, cust0, price0, cust1, name], changelogMode=[I,UB,UA,D])
+   :- Exchange(distribution=[hash[cust]], changelogMode=[I])
+   :  +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])
+   :- Exchange(distribution=[hash[cust]], changelogMode=[I,UB,UA,D])
+   :  +- TableSourceScan(table=[[o, project=[cust, price]]], fields=[cust, price], changelogMode=[I,UB,UA,D])
+   +- ChangelogNormalize(key=[cust], changelogMode=[I,UB,UA,D])
+      +- Exchange(distribution=[hash[cust]], changelogMode=[UA,D])
+         +- TableSourceScan(table=[[c]], fields=[cust, name], changelogMode=[UA,D])",
+        ),
+        (
+            "SELECT a.price, name FROM a LEFT JOIN o ON a.cust = o.cust LEFT JOIN c ON o.cust = c.cust",
+            "
+Calc(select=[price, name], changelogMode=[I,UB,UA,D])
++- Join(joinType=[LeftOuterJoin], where=[cust = cust0], select=[price, cust, cust0, name], leftInputSpec=[NoUniqueKey], rightInputSpec=[JoinKeyContainsUniqueKey], changelogMode=[I,UB,UA,D])
+   :- Exchange(distribution=[hash[cust]], changelogMode=[I,UB,UA,D])
+   :  +- Calc(select=[price, cust], changelogMode=[I,UB,UA,D])
+   :     +- Join(joinType=[LeftOuterJoin], where=[cust = cust0], select=[cust, price, cust0], leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey], changelogMode=[I,UB,UA,D])
+   :        :- Exchange(distribution=[hash[cust]], changelogMode=[I])
+   :        :  +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])
+   :        +- Exchange(distribution=[hash[cust]], changelogMode=[I,UB,UA,D])
+   :           +- TableSourceScan(table=[[o, project=[cust]]], fields=[cust], changelogMode=[I,UB,UA,D])
+   +- ChangelogNormalize(key=[cust], changelogMode=[I,UB,UA,D])
+      +- Exchange(distribution=[hash[cust]], changelogMode=[UA,D])
+         +- TableSourceScan(table=[[c]], fields=[cust, name], changelogMode=[UA,D])",
+        ),
+        (
+            "SELECT a.price, name FROM a LEFT JOIN (SELECT o.cust, name FROM o JOIN c ON o.cust = c.cust) AS p ON a.cust = p.cust",
+            "
+Calc(select=[price, name], changelogMode=[I,UB,UA,D])
++- Join(joinType=[LeftOuterJoin], where=[cust = cust0], select=[cust, price, cust0, name], leftInputSpec=[NoUniqueKey], rightInputSpec=[NoUniqueKey], changelogMode=[I,UB,UA,D])
+   :- Exchange(distribution=[hash[cust]], changelogMode=[I])
+   :  +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])
+   +- Calc(select=[cust, name], changelogMode=[I,UB,UA,D])
+      +- Join(joinType=[InnerJoin], where=[cust = cust0], select=[cust, cust0, name], leftInputSpec=[NoUniqueKey], rightInputSpec=[JoinKeyContainsUniqueKey], changelogMode=[I,UB,UA,D])
+         :- Exchange(distribution=[hash[cust]], changelogMode=[I,UB,UA,D])
+         :  +- TableSourceScan(table=[[o, project=[cust]]], fields=[cust], changelogMode=[I,UB,UA,D])
+         +- ChangelogNormalize(key=[cust], changelogMode=[I,UB,UA,D])
+            +- Exchange(distribution=[hash[cust]], changelogMode=[UA,D])
+               +- TableSourceScan(table=[[c]], fields=[cust, name], changelogMode=[UA,D])",
+        ),
+        (
+            "INSERT INTO names SELECT x.cust, z.name FROM c AS x JOIN c AS y ON x.cust = y.cust LEFT JOIN c AS z ON z.cust = y.cust",
+            "
+Sink(table=[names], fields=[cust, name], changelogMode=[NONE])
++- Calc(select=[cust, name], changelogMode=[I,UA,D])
+   +- MultiJoin(commonJoinKey=[cust], joinTypes=[INNER, LEFT], joinConditions=[cust = cust0, cust = cust1], select=[cust, cust0, cust1, name], changelogMode=[I,UA,D])
+      :- Exchange(distribution=[hash[cust]], changelogMode=[I,UA,D])
+      :  +- Calc(select=[cust], changelogMode=[UA,D])
+      :     +- TableSourceScan(table=[[c]], fields=[cust, name], changelogMode=[UA,D])(reuse_id=[1])
+      :- Exchange(distribution=[hash[cust]], changelogMode=[I,UA,D])
+      :  +- Calc(select=[cust], changelogMode=[UA,D])
+      :     +- Reused(reference_id=[1])
+      +- Exchange(distribution=[hash[cust]], changelogMode=[I,UA,D])
+         +- Calc(select=[cust, name], changelogMode=[UA,D])
+            +- Reused(reference_id=[1])",
+        ),
+    ];
+    check_with(&settings, &cases).await;
 }
 
 #[tokio::test]

@@ -53,10 +53,8 @@ pub(super) fn describe(spec: &OperatorSpec, inputs: &[&DFSchema], schema: &DFSch
         }
         OperatorSpec::GroupAggregate(aggregate) => text("GroupAggregate", group(aggregate, input, schema)),
         OperatorSpec::Join(join) => text("Join", joined(join, inputs, schema)),
-        OperatorSpec::MultiJoin { keys, .. } => {
-            let keys = keys.iter().zip(inputs).map(|(keys, input)| format!("[{}]", columns(keys, input)));
-            let keys = keys.collect::<Vec<_>>().join(", ");
-            text("MultiJoin", vec![format!("commonJoinKey=[{keys}]"), attribute("select", names(schema))])
+        OperatorSpec::MultiJoin { keys, is_optional } => {
+            text("MultiJoin", joined_on_one_key(keys, is_optional, inputs, schema))
         }
         OperatorSpec::TopN(top) => {
             let is_rank = top.with_rank || !top.partition.is_empty();
@@ -224,6 +222,33 @@ fn call_text(call: &AggregateCall, input_retracts: bool, input: &DFSchema) -> St
     let filter =
         call.filter.map_or_else(String::new, |filter| format!(" FILTER {}", columns(&[filter], input)));
     format!("{name}{retract}({distinct}{arguments}){filter}")
+}
+
+fn joined_on_one_key(
+    keys: &[Vec<usize>],
+    is_optional: &[bool],
+    inputs: &[&DFSchema],
+    schema: &DFSchema,
+) -> Vec<String> {
+    let all = unique_names(schema);
+    let mut start = 0;
+    let mut key_names = Vec::with_capacity(keys.len());
+    for (key, input) in keys.iter().zip(inputs) {
+        key_names.push(key.iter().map(|column| all[start + column].as_str()).collect::<Vec<_>>());
+        start += input.fields().len();
+    }
+    let (first, others) = key_names.split_at(1);
+    let condition = |other: &Vec<&str>| {
+        let equalities = first[0].iter().zip(other).map(|(left, right)| format!("{left} = {right}"));
+        equalities.collect::<Vec<_>>().join(" AND ")
+    };
+    let kinds = is_optional[1..].iter().map(|is_optional| if *is_optional { "LEFT" } else { "INNER" });
+    vec![
+        attribute("commonJoinKey", first[0].join(", ")),
+        attribute("joinTypes", kinds.collect::<Vec<_>>().join(", ")),
+        attribute("joinConditions", others.iter().map(condition).collect::<Vec<_>>().join(", ")),
+        attribute("select", names(schema)),
+    ]
 }
 
 fn joined(join: &JoinSpec, inputs: &[&DFSchema], schema: &DFSchema) -> Vec<String> {

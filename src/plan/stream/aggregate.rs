@@ -35,7 +35,7 @@ impl Lowering {
         let input = self.node(input)?;
         let schema = Arc::clone(&input.schema);
         let keys = (0..input.column_count()).collect();
-        Ok(PlanNode::new(grouped(keys, Vec::new(), &input), vec![input], schema))
+        Ok(PlanNode::new(self.grouped(keys, Vec::new(), &input), vec![input], schema))
     }
 
     /// Groups a node.
@@ -69,7 +69,19 @@ impl Lowering {
                 result_type: description.result_type,
             });
         }
-        Ok(PlanNode::new(grouped(keys, described, &input), vec![input], Arc::clone(&aggregate.schema)))
+        let spec = self.grouped(keys, described, &input);
+        Ok(PlanNode::new(spec, vec![input], Arc::clone(&aggregate.schema)))
+    }
+
+    /// Makes the specification of an aggregation; whether it shows `-U` is decided later.
+    fn grouped(&self, keys: Vec<usize>, calls: Vec<AggregateCall>, input: &PlanNode) -> OperatorSpec {
+        OperatorSpec::GroupAggregate(GroupAggregateSpec {
+            keys,
+            calls,
+            input_retracts: !input.is_insert_only(),
+            emits_update_before: true,
+            phase_strategy: self.phase_strategy,
+        })
     }
 
     /// Makes one row per grouping set. Groups are columns of their own here: an aggregate of the same column sees its values in
@@ -122,16 +134,6 @@ impl Lowering {
         let projection = order.map(|at| Expr::Column(columns[at].clone())).collect();
         Ok((project(node, projection)?, count + 1))
     }
-}
-
-/// Makes the specification of an aggregation; whether it shows `-U` is decided later.
-fn grouped(keys: Vec<usize>, calls: Vec<AggregateCall>, input: &PlanNode) -> OperatorSpec {
-    OperatorSpec::GroupAggregate(GroupAggregateSpec {
-        keys,
-        calls,
-        input_retracts: !input.is_insert_only(),
-        emits_update_before: true,
-    })
 }
 
 /// Returns the call in an aggregate expression.

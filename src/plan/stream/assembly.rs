@@ -299,6 +299,7 @@ fn output_distribution(
         }
         OperatorSpec::GroupAggregate(aggregate) => Distribution::Hash((0..aggregate.keys.len()).collect()),
         OperatorSpec::Join(join) if !matches!(join.kind, JoinKind::Right | JoinKind::Full) => first,
+        OperatorSpec::MultiJoin { is_optional, .. } if !is_optional[0] => first,
         OperatorSpec::Union if inputs.iter().all(|input| *input == first) => first,
         OperatorSpec::Calc { .. }
         | OperatorSpec::TopN(_)

@@ -96,7 +96,17 @@ impl UpdateKindInference {
             }
             // A row becomes several here, and those of its earlier version must go.
             OperatorSpec::Expand { .. } | OperatorSpec::Unnest { .. } if is_upsert => Ok(None),
-            OperatorSpec::Join(join) if is_upsert => self.upsert_join(node, join, wanted),
+            OperatorSpec::Join(JoinSpec { residual: Some(_), .. })
+                if is_upsert && node.inputs.iter().any(PlanNode::has_updates) =>
+            {
+                Ok(None)
+            }
+            OperatorSpec::Join(join) if is_upsert => {
+                let left = join.keys.iter().map(|key| key.left).collect();
+                let right = join.keys.iter().map(|key| key.right).collect();
+                self.upsert_join(node, &[left, right], wanted)
+            }
+            OperatorSpec::MultiJoin { keys, .. } if is_upsert => self.upsert_join(node, keys, wanted),
             OperatorSpec::TopN(top) => {
                 if let Some(key) = update_fast_key(top, &node.inputs[0])
                     && let Some(input) = self.satisfy(&node.inputs[0], UpdateKind::OnlyAfter)?
@@ -157,13 +167,15 @@ impl UpdateKindInference {
     }
 
     /// Decides for a join whose consumer wants upserts: a side may do so too if its updates stay with their join key.
-    fn upsert_join(&self, node: &PlanNode, join: &JoinSpec, wanted: UpdateKind) -> Result<Option<PlanNode>> {
-        let mut inputs = Vec::with_capacity(2);
-        for (side, input) in node.inputs.iter().enumerate() {
-            let keys: Vec<usize> =
-                join.keys.iter().map(|key| if side == 0 { key.left } else { key.right }).collect();
-            let stays = join.residual.is_none() && key_holds(&input.unique_keys, &keys);
-            if input.has_updates() && !stays {
+    fn upsert_join(
+        &self,
+        node: &PlanNode,
+        keys: &[Vec<usize>],
+        wanted: UpdateKind,
+    ) -> Result<Option<PlanNode>> {
+        let mut inputs = Vec::with_capacity(keys.len());
+        for (input, keys) in node.inputs.iter().zip(keys) {
+            if input.has_updates() && !key_holds(&input.unique_keys, keys) {
                 return Ok(None);
             }
             match self.satisfy(input, wanted)? {

@@ -36,6 +36,7 @@ pub(super) fn unique_keys(spec: &OperatorSpec, inputs: &[PlanNode], schema: &DFS
         }
         OperatorSpec::GroupAggregate(aggregate) => vec![(0..aggregate.keys.len()).collect()],
         OperatorSpec::Join(join) => joined(join, &inputs[0], &inputs[1]),
+        OperatorSpec::MultiJoin { keys, is_optional } => joined_on_one_key(keys, is_optional, inputs),
         OperatorSpec::TopN(top) => ranked(top, inherited(), schema.fields().len()),
         OperatorSpec::Deduplicate { keys, .. } => std::iter::once(keys.clone()).chain(inherited()).collect(),
         OperatorSpec::Limit { fetch: Some(1), .. } => vec![Vec::new()],
@@ -53,7 +54,6 @@ pub(super) fn unique_keys(spec: &OperatorSpec, inputs: &[PlanNode], schema: &DFS
         | OperatorSpec::Collect => inherited(),
         OperatorSpec::Values { .. }
         | OperatorSpec::Union
-        | OperatorSpec::MultiJoin { .. }
         | OperatorSpec::SetOperation { .. }
         | OperatorSpec::Unnest { .. } => Vec::new(),
     };
@@ -154,15 +154,44 @@ fn joined(join: &JoinSpec, left: &PlanNode, right: &PlanNode) -> Vec<Vec<usize>>
         }
     }
     if join.kind == JoinKind::Inner {
-        substitute(&mut keys, join, shift);
+        let equal: Vec<(usize, usize)> = join.keys.iter().map(|key| (key.left, key.right + shift)).collect();
+        substitute(&mut keys, &equal);
     }
     keys
 }
 
-/// Adds keys with the other column of an equality: in an inner join both have the same value.
-fn substitute(keys: &mut Vec<Vec<usize>>, join: &JoinSpec, shift: usize) {
-    for pair in &join.keys {
-        let (left, right) = (pair.left, pair.right + shift);
+/// Returns the keys of a join of several inputs on one key. A row of an input that must be there has the join key, and so all
+/// rows of inputs that have one for each.
+fn joined_on_one_key(join_keys: &[Vec<usize>], is_optional: &[bool], inputs: &[PlanNode]) -> Vec<Vec<usize>> {
+    let starts: Vec<usize> = inputs
+        .iter()
+        .scan(0, |start, input| Some(std::mem::replace(start, *start + input.column_count())))
+        .collect();
+    let shifted = |input: usize, key: &[usize]| key.iter().map(|at| at + starts[input]).collect::<Vec<_>>();
+    let with = |keys: &[Vec<usize>], input: usize| {
+        let own = inputs[input].unique_keys.iter().take(KEYS_MAX);
+        own.flat_map(|own| keys.iter().map(move |key| [key.as_slice(), &shifted(input, own)].concat()))
+            .take(KEYS_MAX)
+            .collect::<Vec<_>>()
+    };
+    let (single, many): (Vec<usize>, Vec<usize>) =
+        (0..inputs.len()).partition(|input| holds_key(&inputs[*input].unique_keys, &join_keys[*input]));
+    let mut keys = many.iter().fold(vec![Vec::new()], |keys, input| with(&keys, *input));
+    if many.iter().all(|input| is_optional[*input]) {
+        let required = single.into_iter().filter(|input| !is_optional[*input]);
+        keys = required.flat_map(|input| with(&keys, input)).collect();
+    }
+    let required: Vec<usize> = (0..inputs.len()).filter(|input| !is_optional[*input]).collect();
+    let columns: Vec<Vec<usize>> = required.iter().map(|input| shifted(*input, &join_keys[*input])).collect();
+    let equal: Vec<(usize, usize)> =
+        columns.windows(2).flat_map(|pair| pair[0].iter().copied().zip(pair[1].iter().copied())).collect();
+    substitute(&mut keys, &equal);
+    keys
+}
+
+/// Adds keys with the other of two columns that have the same value.
+fn substitute(keys: &mut Vec<Vec<usize>>, equal: &[(usize, usize)]) {
+    for (left, right) in equal.iter().copied() {
         for key in keys.clone() {
             if keys.len() >= KEYS_MAX {
                 return;

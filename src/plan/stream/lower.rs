@@ -11,6 +11,7 @@ use super::node::PlanNode;
 use super::rank::{endless_rank, endless_sort};
 use crate::changelog::RowKind;
 use crate::error::{Error, FlinkClass, Result};
+use crate::options::AggregatePhaseStrategy;
 use crate::plan::batch::source_table;
 use crate::plan::extension::{SetOperation, Unnest};
 use crate::plan::graph::OperatorSpec;
@@ -19,6 +20,8 @@ use crate::plan::graph::OperatorSpec;
 pub(super) struct Lowering {
     /// Makes columns of expressions.
     pub(super) columns: ColumnMaker,
+    /// How many phases aggregations have.
+    pub(super) phase_strategy: AggregatePhaseStrategy,
 }
 
 /// Makes the error for something that is not built yet.
@@ -30,8 +33,8 @@ pub(super) fn not_supported(what: &str) -> Error {
 
 impl Lowering {
     /// Starts lowering a plan.
-    pub(super) fn new() -> Lowering {
-        Lowering { columns: ColumnMaker::new() }
+    pub(super) fn new(phase_strategy: AggregatePhaseStrategy) -> Lowering {
+        Lowering { columns: ColumnMaker::new(), phase_strategy }
     }
 
     /// Lowers a plan with its inputs.

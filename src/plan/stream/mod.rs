@@ -10,6 +10,7 @@ mod changelog;
 mod join;
 mod keys;
 mod lower;
+mod multi_join;
 mod node;
 mod rank;
 mod sink;
@@ -24,13 +25,14 @@ use assembly::Assembly;
 use changelog::{UpdateKind, UpdateKindInference};
 use keys::same_value;
 use lower::Lowering;
+use multi_join::merge_joins;
 use node::PlanNode;
 
 use super::graph::{JobGraph, OperatorSpec, SinkSpec};
 use super::insert::BoundInsert;
 use super::optimise::optimise_streaming;
 use crate::error::Result;
-use crate::options::{CDC_EVENTS_DUPLICATE, SessionConfig};
+use crate::options::{AGG_PHASE_STRATEGY, CDC_EVENTS_DUPLICATE, MULTI_JOIN, SessionConfig};
 
 /// Who takes the rows of a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +53,7 @@ pub(super) fn query_graph(
     config: &SessionConfig,
 ) -> Result<JobGraph> {
     let inference = inference(config)?;
-    let node = tree(plan)?;
+    let node = tree(plan, config)?;
     let node = match consumer {
         QueryConsumer::User => inference.with_update_before(&node)?,
         QueryConsumer::Explain => match inference.satisfy(&node, UpdateKind::OnlyKey)? {
@@ -79,7 +81,7 @@ pub(super) fn insert_graph(inserts: &[&BoundInsert]) -> Result<JobGraph> {
             keys: insert.key_positions(),
             overwrite: insert.overwrite,
         };
-        let node = under_query_names(tree(&insert.plan)?, &insert.query_names)?;
+        let node = under_query_names(tree(&insert.plan, config)?, &insert.query_names)?;
         roots.push(inference(config)?.sink(&node, spec, config).map_err(|error| error.at(insert.place))?);
     }
     Assembly::graph(roots)
@@ -106,8 +108,9 @@ fn under_query_names(node: PlanNode, names: &[Option<String>]) -> Result<PlanNod
 }
 
 /// Optimises and lowers a plan.
-fn tree(plan: &LogicalPlan) -> Result<PlanNode> {
-    Lowering::new().node(&optimise_streaming(plan.clone())?)
+fn tree(plan: &LogicalPlan, config: &SessionConfig) -> Result<PlanNode> {
+    let node = Lowering::new(config.get(&AGG_PHASE_STRATEGY)?).node(&optimise_streaming(plan.clone())?)?;
+    if config.get(&MULTI_JOIN)? { merge_joins(node) } else { Ok(node) }
 }
 
 /// Reads what the configuration says of changes.

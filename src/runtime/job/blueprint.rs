@@ -16,7 +16,7 @@ use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable};
 use crate::runtime::checkpoint::{Claims, OperatorClaim};
-use crate::runtime::operator::{self, operator_name};
+use crate::runtime::operator::{self, LocalGroupAggregate, operator_name};
 use crate::runtime::state::StateTable;
 
 /// A graph with its layout.
@@ -152,10 +152,24 @@ impl Blueprint {
     ) -> Result<Vec<Worker>> {
         let worker = |number| {
             let stages = self.stages(number, writers, reader, exchange)?;
+            let local_aggregates = self.local_aggregates()?;
             let (layout, exchange) = (Arc::clone(&self.layout), Arc::clone(exchange));
-            Ok(Worker::new(number, layout, exchange, stages, Arc::clone(&self.uids), self.is_per_record))
+            let uids = Arc::clone(&self.uids);
+            Ok(Worker::new(number, layout, exchange, stages, local_aggregates, uids, self.is_per_record))
         };
         (0..self.layout.workers).map(worker).collect()
+    }
+
+    /// Makes what groups rows before they are handed to other workers, by node.
+    fn local_aggregates(&self) -> Result<Vec<Option<LocalGroupAggregate>>> {
+        let local = |(at, node): (NodeId, &GraphNode)| match (&node.spec, node.inputs.as_slice()) {
+            (OperatorSpec::GroupAggregate(spec), [edge]) if self.layout.has_exchange(edge.node, at) => {
+                let input = self.graph.nodes[edge.node].arrow_schema();
+                LocalGroupAggregate::new(spec, input, node.arrow_schema())
+            }
+            _ => Ok(None),
+        };
+        self.graph.nodes.iter().enumerate().map(local).collect()
     }
 
     /// Makes what the nodes are on a worker.

@@ -10,6 +10,7 @@ use super::testing::*;
 use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, StopMode};
 use crate::changelog::ChangelogMode;
 use crate::error::{ErrorKind, Result};
+use crate::options::AggregatePhaseStrategy;
 use crate::plan::{
     AggregateCall, AggregateFunction, Distribution, GroupAggregateSpec, JobGraph, OperatorSpec,
 };
@@ -60,6 +61,7 @@ fn count_by(key: usize) -> OperatorSpec {
         }],
         input_retracts: true,
         emits_update_before: true,
+        phase_strategy: AggregatePhaseStrategy::Auto,
     })
 }
 

@@ -3,6 +3,7 @@
 //! An edge that moves rows between workers ends a phase: what lies behind it can only say its last word once all workers have
 //! said theirs. With one worker nothing moves, and an epoch has a single phase.
 
+use crate::changelog::ChangelogMode;
 use crate::plan::{Distribution, JobGraph, NodeId, OperatorSpec};
 
 /// How a graph runs.
@@ -21,6 +22,8 @@ pub(super) struct Layout {
 pub(super) struct NodeLayout {
     /// The phase at whose end the node's epoch ends.
     pub(super) phase: usize,
+    /// Which kinds its rows may have.
+    pub(super) mode: ChangelogMode,
     /// Whether only the first worker ever has rows of it.
     pub(super) is_singleton: bool,
     /// Who reads its rows.
@@ -89,12 +92,18 @@ impl Layout {
             placements.push(placement);
             nodes.push(NodeLayout {
                 phase,
+                mode: node.mode,
                 is_singleton: placement == Placement::First,
                 readers: Vec::new(),
             });
         }
         let phase_count = nodes.iter().map(|node| node.phase + 1).max().unwrap_or(1);
         Layout { workers, phase_count, nodes }
+    }
+
+    /// Returns whether rows may change workers on their way from a node to another.
+    pub(super) fn has_exchange(&self, from: NodeId, to: NodeId) -> bool {
+        self.nodes[from].readers.iter().any(|route| route.node == to && route.way != Way::Stay)
     }
 
     /// Returns how many workers have rows of a node.

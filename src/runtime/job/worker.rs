@@ -17,7 +17,9 @@ use crate::connector::Frame;
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::Restore;
-use crate::runtime::operator::{EpochEnd, NO_WATERMARK, Operator, Output};
+use crate::runtime::operator::{
+    EpochEnd, GroupAggregateOperator, LocalGroupAggregate, NO_WATERMARK, Operator, Output,
+};
 use crate::runtime::state::owner;
 
 /// Chunks below this number of rows are put together before an operator gets them.
@@ -33,6 +35,8 @@ pub(super) struct Worker {
     exchange: Arc<Exchange>,
     /// What each node is on this worker.
     stages: Vec<Stage>,
+    /// What groups rows for a node before they are handed to other workers.
+    local_aggregates: Vec<Option<LocalGroupAggregate>>,
     /// The uids of the nodes.
     uids: Arc<Vec<String>>,
     /// Whether each row is an epoch.
@@ -60,6 +64,7 @@ impl Worker {
         layout: Arc<Layout>,
         exchange: Arc<Exchange>,
         stages: Vec<Stage>,
+        local_aggregates: Vec<Option<LocalGroupAggregate>>,
         uids: Arc<Vec<String>>,
         is_per_record: bool,
     ) -> Worker {
@@ -78,6 +83,7 @@ impl Worker {
             counters: vec![NodeCounters::default(); stages.len()],
             outputs: Vec::new(),
             stages,
+            local_aggregates,
             layout,
         }
     }
@@ -154,6 +160,7 @@ impl Worker {
                     }
                 }
             } else {
+                self.send_groups(layout, phase)?;
                 let chunks = self.exchange.meet(self.number, self.turn, &mut self.outgoing)?;
                 self.turn += 1;
                 self.receive(layout, chunks)?;
@@ -214,12 +221,27 @@ impl Worker {
         if self.is_per_record && batch.row_count() > 1 {
             return (0..batch.row_count()).try_for_each(|row| self.push(layout, from, batch.slice(row, 1)));
         }
+        if cfg!(debug_assertions) {
+            self.check_kinds(layout, from, &batch)?;
+        }
         self.counters[from].rows_out += batch.row_count() as u64;
         let Some((last, others)) = layout.nodes[from].readers.split_last() else { return Ok(()) };
         for route in others {
             self.send(layout, route.node, route.input, &route.way, batch.clone())?;
         }
         self.send(layout, last.node, last.input, &last.way, batch)
+    }
+
+    /// Checks that rows have only the kinds that the plan says; readers rely on it.
+    fn check_kinds(&self, layout: &Layout, from: NodeId, batch: &ChangelogBatch) -> Result<()> {
+        let mode = layout.nodes[from].mode;
+        match (0..batch.row_count()).map(|row| batch.kind(row)).find(|kind| !mode.contains(*kind)) {
+            Some(kind) => {
+                let place = &self.uids[from];
+                Err(Error::internal(format!("'{place}' emits {kind:?}, which is not among its kinds {mode}")))
+            }
+            None => Ok(()),
+        }
     }
 
     /// Gives rows to an input, here or on other workers.
@@ -231,6 +253,15 @@ impl Worker {
         way: &Way,
         batch: ChangelogBatch,
     ) -> Result<()> {
+        if input == GroupAggregateOperator::ROWS
+            && let Some(local) = &mut self.local_aggregates[node]
+        {
+            let began = Instant::now();
+            if local.take(&batch)? {
+                self.counters[node].busy += began.elapsed();
+                return Ok(());
+            }
+        }
         let order = self.order;
         match way {
             Way::Stay => return self.process(layout, node, input, batch),
@@ -243,6 +274,21 @@ impl Worker {
             }
         }
         self.order.part += 1;
+        Ok(())
+    }
+
+    /// Hands over the groups that have been made of rows for the nodes of a phase.
+    fn send_groups(&mut self, layout: &Layout, phase: usize) -> Result<()> {
+        for (node, place) in layout.nodes.iter().enumerate() {
+            let Some(local) = self.local_aggregates[node].as_mut().filter(|_| place.phase == phase) else {
+                continue;
+            };
+            let keys: Vec<usize> = (0..local.key_count()).collect();
+            if let Some(groups) = local.take_groups()? {
+                let way = if keys.is_empty() { Way::First } else { Way::Owner(keys) };
+                self.send(layout, node, GroupAggregateOperator::GROUPS, &way, groups)?;
+            }
+        }
         Ok(())
     }
 

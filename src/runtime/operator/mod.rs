@@ -28,7 +28,7 @@ use changelog_normalize::ChangelogNormalize;
 use deduplicate::Deduplicate;
 use drop_update_before::DropUpdateBefore;
 use expand::ExpandOperator;
-use group_aggregate::GroupAggregateOperator;
+pub(crate) use group_aggregate::{GroupAggregateOperator, LocalGroupAggregate};
 use join::{JoinOperator, MultiJoinOperator};
 use limit::Limit;
 use set_operation::SetOperation;

@@ -39,6 +39,8 @@ const SEED: u64 = 20_261_130;
 struct Case {
     tables: Vec<Table>,
     query: Query,
+    /// Whether joins on one key are merged.
+    merges_joins: bool,
     /// Shares of the history, in thousandths.
     checks: Vec<usize>,
 }
@@ -96,7 +98,7 @@ impl Case {
         let mut checks: Vec<usize> = (0..2).map(|_| rng.random_range(0..1_000)).collect();
         checks.sort_unstable();
         checks.push(1_000);
-        Case { tables, query, checks }
+        Case { tables, query, merges_joins: seed.is_multiple_of(2), checks }
     }
 
     /// Runs the case in a variation.
@@ -246,7 +248,8 @@ impl Case {
     fn describe(&self) -> String {
         let tables: Vec<String> =
             self.tables.iter().filter(|t| self.query.reads(t)).map(Table::describe).collect();
-        format!("{}\n{}", tables.join("\n"), self.query.sql(query::Mode::Streaming))
+        let setting = if self.merges_joins { format!("{}\n", stream::MERGES_JOINS) } else { String::new() };
+        format!("{setting}{}\n{}", tables.join("\n"), self.query.sql(query::Mode::Streaming))
     }
 }
 

@@ -116,7 +116,8 @@ impl Relation {
             0 | 1 => Relation::draw_select(first, rng),
             2..=4 => Relation::draw_aggregate(first, rng),
             5 => Relation::Distinct(Box::new(Relation::draw_narrow(first, rng))),
-            6..=8 => Relation::draw_join(first, input(rng), rng),
+            6 | 7 => Relation::draw_join(first, input(rng), rng),
+            8 => Relation::draw_star(first, [input(rng), input(rng)], rng),
             9 | 10 => Relation::draw_member(first, input(rng), rng),
             11 => Relation::draw_set(first, input(rng), rng),
             12 => Relation::draw_top_n(first, rng),
@@ -199,6 +200,30 @@ impl Relation {
             }
         }
         Relation::Join { left, right, kind, condition: parts.join(" AND ") }
+    }
+
+    /// Joins three inputs on one column. That of an input that a LEFT JOIN adds is not the one that all have.
+    fn draw_star(first: Box<Relation>, [second, third]: [Box<Relation>; 2], rng: &mut StdRng) -> Relation {
+        let Some((column, of_second)) = draw_pair(&first.types(), &second.types(), rng) else {
+            return Relation::draw_join(first, second, rng);
+        };
+        let shared = [first.types()[column]];
+        let Some((_, of_third)) = draw_pair(&shared, &third.types(), rng) else {
+            return Relation::draw_join(first, second, rng);
+        };
+        let shape = rng.random_range(0..4_u32);
+        let mut join = |left: Relation, l: usize, right: Relation, r: usize| {
+            let kind = *["JOIN", "LEFT JOIN"].choose(rng).unwrap();
+            let condition = format!("l.c{l} = r.c{r}");
+            Relation::Join { left: Box::new(left), right: Box::new(right), kind, condition }
+        };
+        if shape == 0 {
+            let right = join(*second, of_second, *third, of_third);
+            return join(*first, column, right, of_second);
+        }
+        let shared = if shape == 1 { first.types().len() + of_second } else { column };
+        let left = join(*first, column, *second, of_second);
+        join(left, shared, *third, of_third)
     }
 
     fn draw_member(left: Box<Relation>, right: Box<Relation>, rng: &mut StdRng) -> Relation {

@@ -14,6 +14,9 @@ use crate::runtime::Lockstep;
 use crate::schema::DataType;
 use crate::sql::{Statement, parse_statement};
 
+/// Merges joins on one key.
+pub(super) const MERGES_JOINS: &str = "SET 'table.optimizer.multi-join.enabled' = 'true'";
+
 /// A table's changes as a node of the graph reads them.
 struct Feed {
     node: NodeId,
@@ -105,6 +108,9 @@ fn scratch() -> PathBuf {
 /// Plans the query as a stream and starts it.
 async fn start(case: &Case, workers: usize) -> Result<(Lockstep, Vec<DataType>)> {
     let mut session = session(Mode::Streaming);
+    if case.merges_joins {
+        execute(&mut session, MERGES_JOINS).await?;
+    }
     for table in &case.tables {
         execute(&mut session, &table.changing_table()).await?;
     }

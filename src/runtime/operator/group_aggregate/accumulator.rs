@@ -36,7 +36,8 @@ pub(super) trait Accumulator: Send {
     /// A column cannot be built.
     fn states(&self, slots: &[u32]) -> Result<Vec<ArrayRef>>;
 
-    /// Puts back what `states` returned; the groups are empty. NULL stands for an empty group.
+    /// Adds what `states` returned to groups, which are empty where the state is put back. NULL stands for an empty group. What
+    /// depends on the order of rows can only be put back.
     ///
     /// # Errors
     /// The columns are others.

@@ -51,7 +51,7 @@ impl Accumulator for Count {
             .and_then(|column| column.as_primitive_opt::<Int64Type>())
             .ok_or_else(|| Error::internal("the state of COUNT is a BIGINT"))?;
         for (slot, count) in slots.iter().zip(counts) {
-            self.counts[*slot as usize] = count.unwrap_or(0);
+            self.counts[*slot as usize] += count.unwrap_or(0);
         }
         Ok(())
     }

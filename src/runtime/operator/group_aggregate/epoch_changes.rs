@@ -42,6 +42,11 @@ impl EpochChanges {
         self.row_counts.push(row_count);
     }
 
+    /// Returns how many groups have been noted.
+    pub(super) fn group_count(&self) -> usize {
+        self.row_counts.len()
+    }
+
     /// Returns the row counts that were noted last.
     pub(super) fn last_row_counts(&self, count: usize) -> &[i64] {
         &self.row_counts[self.row_counts.len() - count..]

@@ -7,7 +7,7 @@ use arrow::array::{Array, ArrayRef, ArrowNativeTypeOp, ArrowPrimitiveType, AsArr
 use arrow::datatypes::{ArrowNativeType, DataType as ArrowType};
 
 use super::accumulator::Accumulator;
-use super::rows::Rows;
+use super::rows::{Rows, Selection};
 use crate::error::{Error, Result};
 use crate::runtime::state::one_nan;
 
@@ -84,11 +84,7 @@ impl<T: ArrowPrimitiveType, const IS_MAX: bool> Accumulator for Extreme<T, IS_MA
     }
 
     fn load(&mut self, slots: &[u32], columns: &[ArrayRef]) -> Result<()> {
-        for (slot, value) in slots.iter().zip(self.column(columns.first())?) {
-            self.is_set[*slot as usize] = value.is_some();
-            self.values[*slot as usize] = value.unwrap_or(T::Native::usize_as(0));
-        }
-        Ok(())
+        self.update(columns.first(), &Rows { slots, kinds: None, selection: Selection::All(0..slots.len()) })
     }
 
     fn bytes(&self) -> usize {

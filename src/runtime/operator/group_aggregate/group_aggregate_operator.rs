@@ -55,6 +55,11 @@ struct Counted {
 }
 
 impl GroupAggregateOperator {
+    /// The input for rows.
+    pub(crate) const ROWS: usize = 0;
+    /// The input for groups that other workers have made of rows.
+    pub(crate) const GROUPS: usize = 1;
+
     /// Creates the operator.
     ///
     /// # Errors
@@ -127,6 +132,59 @@ impl GroupAggregateOperator {
             }
         }
         counted
+    }
+
+    /// Notes what groups show that the epoch touches for the first time.
+    fn note_results(&mut self, fresh: &[u32]) -> Result<()> {
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        for (number, call) in self.calls.iter().enumerate() {
+            let row_counts = self.changes.last_row_counts(fresh.len());
+            let results = call.results(fresh, row_counts, &self.tables)?;
+            self.changes.note_results(number, results);
+        }
+        Ok(())
+    }
+
+    /// Adds groups that were made of rows elsewhere; they have come as rows of the first table.
+    fn merge(&mut self, groups: &RecordBatch) -> Result<()> {
+        let (keys, own) = groups.columns().split_at(self.keys.len());
+        self.find_groups(keys, groups.num_rows())?;
+        let mut fresh = Vec::new();
+        for (slot, row_count) in self.slots.iter().zip(saved_row_counts(own)?.values()) {
+            let count = &mut self.row_counts[*slot as usize];
+            if self.tracker.touch(*slot) {
+                fresh.push(*slot);
+                self.changes.note_row_count(*count);
+            }
+            *count += row_count;
+        }
+        self.note_results(&fresh)?;
+        self.load_calls(&own[1..])
+    }
+
+    /// Returns how many groups the epoch has touched.
+    pub(super) fn touched_count(&self) -> usize {
+        self.changes.group_count()
+    }
+
+    /// Returns how many columns the keys have.
+    pub(super) fn key_count(&self) -> usize {
+        self.keys.len()
+    }
+
+    /// Takes out all groups as rows of the first table, so that none is left; there are no others, and no checkpoint knows them.
+    pub(super) fn take_groups(&mut self) -> Result<Option<RecordBatch>> {
+        let touched = std::mem::take(&mut self.tracker).take_touched();
+        if touched.is_empty() {
+            return Ok(None);
+        }
+        self.changes.take()?;
+        let (groups, _) = self.state_rows(0, &self.saved_groups(touched.clone())?, true)?;
+        touched.iter().for_each(|slot| self.row_counts[*slot as usize] = DEAD);
+        self.free_dead(&touched)?;
+        Ok(Some(groups))
     }
 
     /// Gives all rows of a batch to the tables that look things up, so that they do it at once.
@@ -251,15 +309,16 @@ impl GroupAggregateOperator {
     }
 
     fn load_groups(&mut self, columns: &[ArrayRef]) -> Result<()> {
-        let row_counts = columns
-            .first()
-            .and_then(|column| column.as_primitive_opt::<Int64Type>())
-            .ok_or_else(|| Error::internal("a group is saved with its row count"))?;
-        for (slot, row_count) in self.slots.iter().zip(row_counts.values()) {
+        for (slot, row_count) in self.slots.iter().zip(saved_row_counts(columns)?.values()) {
             self.row_counts[*slot as usize] = *row_count;
             self.tracker.load(*slot);
         }
-        let mut next = 1;
+        self.load_calls(&columns[1..])
+    }
+
+    /// Gives saved columns to the aggregates that they are of.
+    fn load_calls(&mut self, columns: &[ArrayRef]) -> Result<()> {
+        let mut next = 0;
         for call in &mut self.calls {
             if let Aggregate::Own(accumulator) = &mut call.aggregate {
                 let width = accumulator.state_fields().len();
@@ -273,20 +332,25 @@ impl GroupAggregateOperator {
     }
 }
 
+/// Returns the row counts of saved groups.
+fn saved_row_counts(columns: &[ArrayRef]) -> Result<&Int64Array> {
+    columns
+        .first()
+        .and_then(|column| column.as_primitive_opt::<Int64Type>())
+        .ok_or_else(|| Error::internal("a group is saved with its row count"))
+}
+
 impl Operator for GroupAggregateOperator {
-    fn process(&mut self, _input: usize, batch: ChangelogBatch, _output: &mut Output) -> Result<()> {
+    fn process(&mut self, input: usize, batch: ChangelogBatch, _output: &mut Output) -> Result<()> {
+        if input == GroupAggregateOperator::GROUPS {
+            return self.merge(batch.rows());
+        }
         let (rows, kinds) = batch.into_parts();
         let (columns, kinds) = (rows.columns(), kinds.as_deref());
         let keys: Vec<ArrayRef> = self.keys.iter().map(|key| Arc::clone(&columns[*key])).collect();
         self.find_groups(&keys, rows.num_rows())?;
         let counted = self.count_rows(kinds);
-        if !counted.fresh.is_empty() {
-            for (number, call) in self.calls.iter().enumerate() {
-                let row_counts = self.changes.last_row_counts(counted.fresh.len());
-                let results = call.results(&counted.fresh, row_counts, &self.tables)?;
-                self.changes.note_results(number, results);
-            }
-        }
+        self.note_results(&counted.fresh)?;
         let mut masks = Masks::new(rows.num_rows(), &counted.strays);
         self.begin_batch(columns, kinds, &mut masks)?;
         let mut start = 0;

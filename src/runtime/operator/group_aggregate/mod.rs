@@ -2,8 +2,7 @@
 //!
 //! A batch is probed once: every row gets the slot of its group, and each aggregate then walks typed columns by slot. What a group
 //! showed before an epoch is copied at its first touch, and at the end of the epoch compared with what it shows now, column by
-//! column; only the difference leaves. There is no local phase before the exchange yet; it would be an operator of its own, in
-//! front of this one.
+//! column; only the difference leaves.
 
 mod accumulator;
 mod arrivals;
@@ -16,6 +15,7 @@ mod extreme;
 mod extreme_tracker;
 mod group_aggregate_operator;
 mod kept_value;
+mod local_group_aggregate;
 mod masks;
 mod moment;
 mod rows;
@@ -29,3 +29,4 @@ mod value_store;
 mod value_table;
 
 pub(crate) use group_aggregate_operator::GroupAggregateOperator;
+pub(crate) use local_group_aggregate::LocalGroupAggregate;

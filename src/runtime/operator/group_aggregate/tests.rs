@@ -6,9 +6,12 @@ use std::collections::BTreeMap;
 
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 
-use super::super::testing::{Harness, Multiset, Random, TestInput, check, check_rules, fold, parse, schema};
+use super::super::testing::{
+    Harness, Multiset, Random, TestInput, batch, check, check_rules, fold, lines, parse, schema,
+};
 use super::super::{EpochEnd, NO_WATERMARK, Operator, Output};
-use super::GroupAggregateOperator;
+use super::{GroupAggregateOperator, LocalGroupAggregate};
+use crate::options::AggregatePhaseStrategy;
 use crate::plan::{AggregateCall, AggregateFunction, GroupAggregateSpec};
 use crate::schema::{DataType, TypeRoot};
 
@@ -47,6 +50,21 @@ fn operator(
     calls: &[AggregateCall],
     retracts: bool,
 ) -> GroupAggregateOperator {
+    let output = output(input, keys, calls);
+    GroupAggregateOperator::new(&spec(keys, calls, retracts), &[SchemaRef::clone(input)], &output).unwrap()
+}
+
+fn spec(keys: &[usize], calls: &[AggregateCall], retracts: bool) -> GroupAggregateSpec {
+    GroupAggregateSpec {
+        keys: keys.to_vec(),
+        calls: calls.to_vec(),
+        input_retracts: retracts,
+        emits_update_before: true,
+        phase_strategy: AggregatePhaseStrategy::TwoPhase,
+    }
+}
+
+fn output(input: &SchemaRef, keys: &[usize], calls: &[AggregateCall]) -> SchemaRef {
     let mut columns: Vec<(String, ArrowType)> = keys
         .iter()
         .map(|key| (input.field(*key).name().clone(), input.field(*key).data_type().clone()))
@@ -55,13 +73,7 @@ fn operator(
         .extend(calls.iter().enumerate().map(|(n, call)| (format!("c{n}#7"), call.result_type.to_arrow())));
     let columns: Vec<(&str, ArrowType)> =
         columns.iter().map(|(name, data_type)| (name.as_str(), data_type.clone())).collect();
-    let spec = GroupAggregateSpec {
-        keys: keys.to_vec(),
-        calls: calls.to_vec(),
-        input_retracts: retracts,
-        emits_update_before: true,
-    };
-    GroupAggregateOperator::new(&spec, &[SchemaRef::clone(input)], &schema(&columns)).unwrap()
+    schema(&columns)
 }
 
 mod goldens {
@@ -598,11 +610,98 @@ fn a_single_value_gives_way_to_the_next_but_not_to_a_second() {
     );
     let mut operator = make();
     let mut output = Output::default();
-    let batch = super::super::testing::batch(&input, &["+I 7", "+I 7"]);
+    let batch = batch(&input, &["+I 7", "+I 7"]);
     operator.process(0, batch, &mut output).unwrap();
     let end = EpochEnd { number: 1, time_ms: 0, watermark: NO_WATERMARK, is_last: false };
     let error = operator.end_epoch(&end, &mut output).unwrap_err();
     assert_eq!(error.message(), "SingleValueAggFunction received more than one element.");
+}
+
+/// Ends an epoch and returns its changes, sorted.
+fn end_epoch(operator: &mut GroupAggregateOperator, number: u64) -> Vec<String> {
+    let mut output = Output::default();
+    let end = EpochEnd { number, time_ms: 0, watermark: NO_WATERMARK, is_last: false };
+    operator.end_epoch(&end, &mut output).unwrap();
+    let mut changes: Vec<String> = output.drain().flat_map(|batch| lines(&batch)).collect();
+    changes.sort_unstable();
+    changes
+}
+
+#[test]
+fn groups_that_workers_have_made_of_rows_add_up_to_those_of_all_rows() {
+    use AggregateFunction::*;
+    let input = schema(&[
+        ("k", ArrowType::Utf8),
+        ("i", ArrowType::Int64),
+        ("d", ArrowType::Float64),
+        ("m", ArrowType::Decimal128(38, 0)),
+        ("b", ArrowType::Boolean),
+    ]);
+    let mut calls = vec![call(&input, Count, None), call(&input, Count, Some(4))];
+    calls.extend(
+        [Sum, Average, Min, Max]
+            .iter()
+            .flat_map(|function| [1, 2, 3].map(|column| call(&input, function.clone(), Some(column)))),
+    );
+    calls.extend([call(&input, Max, Some(0)), call(&input, VariancePopulation, Some(1))]);
+    calls.push(filtered(call(&input, Sum, Some(1)), 4));
+    let mut random = Random::new(31);
+    let of = |random: &mut Random, values: &[&'static str]| values[random.below(values.len())];
+    for keys in [&[0][..], &[0, 4], &[]] {
+        let make = || operator(&input, keys, &calls, false);
+        let local =
+            || LocalGroupAggregate::new(&spec(keys, &calls, false), &input, &output(&input, keys, &calls));
+        let (mut one_phase, mut two_phases) = (make(), make());
+        let mut locals = [local().unwrap().unwrap(), local().unwrap().unwrap()];
+        for number in 0..20 {
+            for _ in 0..random.below(8) {
+                let rows: Vec<String> = (0..random.below(9))
+                    .map(|_| {
+                        format!(
+                            "+I {} {} {} {} {}",
+                            of(&mut random, &["a", "b", "NULL"]),
+                            of(&mut random, &["9223372036854775807", "-3", "2", "NULL"]),
+                            of(&mut random, &["NaN", "inf", "-inf", "1.5", "-0.25", "0.5", "2.0", "NULL"]),
+                            of(&mut random, &["99999999999999999999999999999999999999", "-7", "NULL"]),
+                            of(&mut random, &["true", "false"]),
+                        )
+                    })
+                    .collect();
+                let rows = batch(&input, &rows);
+                let mut nothing = Output::default();
+                one_phase.process(GroupAggregateOperator::ROWS, rows.clone(), &mut nothing).unwrap();
+                match locals.get_mut(random.below(3)) {
+                    Some(local) => assert!(local.take(&rows).unwrap()),
+                    None => two_phases.process(GroupAggregateOperator::ROWS, rows, &mut nothing).unwrap(),
+                }
+            }
+            for local in &mut locals {
+                if let Some(groups) = local.take_groups().unwrap() {
+                    let mut nothing = Output::default();
+                    two_phases.process(GroupAggregateOperator::GROUPS, groups, &mut nothing).unwrap();
+                }
+                assert!(local.take_groups().unwrap().is_none(), "nothing is handed over twice");
+            }
+            let expected = end_epoch(&mut one_phase, number);
+            assert_eq!(end_epoch(&mut two_phases, number), expected, "{keys:?}, epoch {number}");
+        }
+    }
+}
+
+#[test]
+fn what_depends_on_the_order_of_rows_or_is_taken_back_has_one_phase() {
+    use AggregateFunction::*;
+    let input = schema(&[("k", ArrowType::Int32), ("v", ArrowType::Int32)]);
+    let has_two = |call: AggregateCall, retracts: bool| {
+        let calls = [call];
+        let output = output(&input, &[0], &calls);
+        LocalGroupAggregate::new(&spec(&[0], &calls, retracts), &input, &output).unwrap().is_some()
+    };
+    assert!(has_two(call(&input, Sum, Some(1)), false));
+    assert!(has_two(distinct(call(&input, Max, Some(1))), false));
+    assert!(!has_two(call(&input, Sum, Some(1)), true));
+    assert!(!has_two(distinct(call(&input, Sum, Some(1))), false));
+    assert!(!has_two(call(&input, FirstValue, Some(1)), false));
 }
 
 #[test]
@@ -614,6 +713,7 @@ fn update_before_is_left_out_where_nobody_wants_it() {
         calls: calls.to_vec(),
         input_retracts: true,
         emits_update_before: false,
+        phase_strategy: AggregatePhaseStrategy::Auto,
     };
     let output = schema(&[("k", ArrowType::Int32), ("s", ArrowType::Int32)]);
     check(

@@ -16,10 +16,10 @@ use super::side_state::{SideLayout, SideState};
 use super::{ABSENT, BATCH_ROWS, DELETE, INSERT};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::plan::{GraphNode, JoinSide, JoinUniqueness};
+use crate::plan::{GraphNode, JoinSide, JoinUniqueness, MULTI_JOIN_INPUTS_MAX};
 
 /// The names of the inputs' tables of state.
-const TABLES: [&str; 16] = [
+const TABLES: [&str; MULTI_JOIN_INPUTS_MAX] = [
     "input-0", "input-1", "input-2", "input-3", "input-4", "input-5", "input-6", "input-7", "input-8",
     "input-9", "input-10", "input-11", "input-12", "input-13", "input-14", "input-15",
 ];
@@ -47,8 +47,7 @@ impl MultiJoinOperator {
         output: &SchemaRef,
     ) -> Result<MultiJoinOperator> {
         if inputs.len() > TABLES.len() {
-            let message = format!("a join of {} inputs on one key is not supported yet", inputs.len());
-            return Err(Error::unsupported(message).hint("Join some of the tables in a view of its own."));
+            return Err(Error::internal(format!("a join of {} inputs on one key", inputs.len())));
         }
         let schemas: Vec<SchemaRef> =
             inputs.iter().map(|input| SchemaRef::clone(input.arrow_schema())).collect();

@@ -516,6 +516,7 @@ struct MultiCase {
     inputs: Vec<SchemaRef>,
     is_optional: Vec<bool>,
     unique_keys: Vec<Vec<Vec<usize>>>,
+    mode: ChangelogMode,
 }
 
 impl MultiCase {
@@ -523,7 +524,7 @@ impl MultiCase {
         let columns = [("k", DataType::Int32), ("v", DataType::Utf8)];
         let inputs = (0..is_optional.len()).map(|_| schema(&columns)).collect();
         let unique_keys = vec![Vec::new(); is_optional.len()];
-        MultiCase { inputs, is_optional: is_optional.to_vec(), unique_keys }
+        MultiCase { inputs, is_optional: is_optional.to_vec(), unique_keys, mode: ChangelogMode::ALL }
     }
 
     fn make(&self) -> MultiJoinOperator {
@@ -531,7 +532,7 @@ impl MultiCase {
             .inputs
             .iter()
             .zip(&self.unique_keys)
-            .map(|(schema, keys)| node(schema, ChangelogMode::ALL, keys))
+            .map(|(schema, keys)| node(schema, self.mode, keys))
             .collect();
         let columns: Vec<(String, DataType)> = (0..self.inputs.len())
             .flat_map(|input| [(format!("k{input}"), DataType::Int32), (format!("v{input}"), DataType::Utf8)])
@@ -606,6 +607,27 @@ fn an_optional_input_of_a_multi_join_stands_in_with_nulls() {
         harness.epoch(&["1: -U 1 p", "1: +U 1 q"]),
         ["-U 1 a 1 p NULL NULL", "+I 1 a 1 q NULL NULL"],
         "no padded row in between"
+    );
+}
+
+#[test]
+fn inputs_of_upserts_of_a_multi_join_replace_rows_by_key() {
+    let mut case = MultiCase::new(&[false, false, true]);
+    case.unique_keys = vec![vec![vec![0]]; 3];
+    case.mode = ChangelogMode::UPSERT;
+    check(
+        || case.make(),
+        &case.test_inputs(),
+        &["0: +I 1 a", "1: +U 1 p", "2: +U 1 x", "0: +U 1 b", "2: -D 1 NULL", "1: -D 1 NULL"],
+        &[
+            "+I 1 a 1 p NULL NULL",
+            "-D 1 a 1 p NULL NULL",
+            "+I 1 a 1 p 1 x",
+            "+I 1 b 1 p 1 x",
+            "-D 1 b 1 p 1 NULL",
+            "+I 1 b 1 p NULL NULL",
+            "-D 1 b 1 NULL NULL NULL",
+        ],
     );
 }
 
