@@ -19,7 +19,7 @@ pub(crate) use key_index::{
     ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values, one_nan,
 };
 pub(crate) use keyed_rows::{KeyedRows, RowChange};
-pub(crate) use row_store::{RowCodec, RowStore};
+pub(crate) use row_store::RowCodec;
 pub(crate) use row_table::RowTable;
 pub(crate) use sequenced_rows::SequencedRows;
 pub(crate) use slot_tracker::SlotTracker;
