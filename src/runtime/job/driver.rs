@@ -66,11 +66,11 @@ impl Driver {
             opened = Attempt::open(&self.job, start.as_deref(), is_restart) => opened?,
             () = self.stops.end() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
         };
+        self.progress.set(JobStatus::Running);
         if let Some(ready) = self.ready.take() {
             // Whoever started the job may have gone.
             let _ = ready.send(Ok(()));
         }
-        self.progress.set(JobStatus::Running);
         let ended = attempt.run(&mut self.stops).await;
         self.progress.set(match &ended {
             Ok(AttemptEnd::Stopped(..)) => JobStatus::Cancelling,
