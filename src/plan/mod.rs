@@ -18,8 +18,8 @@ mod tables;
 
 pub(crate) use graph::{
     AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
-    GroupAggregateSpec, JobGraph, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec, SinkSpec,
-    TopNSpec, TopNStrategy,
+    GroupAggregateSpec, JobGraph, JoinKind, JoinSide, JoinSpec, JoinUniqueness, NodeId, OperatorSpec,
+    SinkSpec, TopNSpec, TopNStrategy,
 };
 #[cfg(test)]
 pub(crate) use graph::{InputEdge, JoinKey, SortKey};

@@ -1,7 +1,7 @@
 //! GROUP BY: which expressions are groups, which calls are aggregates, and what may stand beside them.
 //!
 //! The input of an aggregation is a projection of the groups and of the aggregates' arguments; above it stands a projection
-//! that finishes the aggregates (AVG is a sum and a count) and computes the rest of the select list.
+//! that computes the rest of the select list.
 
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
