@@ -4,6 +4,7 @@ mod column;
 mod csv;
 mod debezium_json;
 mod json;
+mod lines;
 mod raw;
 mod scan;
 #[cfg(test)]
@@ -11,6 +12,7 @@ pub(crate) mod testing;
 mod text;
 
 pub(crate) use column::{ColumnBuilder, Values as ColumnValues};
+use lines::lines;
 pub use scan::Dialect;
 pub(crate) use scan::RecordCutter;
 pub(crate) use text::{

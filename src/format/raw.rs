@@ -6,6 +6,7 @@ use arrow::array::{Array, RecordBatch, RecordBatchOptions};
 use arrow::datatypes::{Schema, SchemaRef};
 
 use super::column::{ColumnBuilder, Values};
+use super::lines::lines;
 use super::scan::Dialect;
 use super::text::{ScalarWriter, TextStyle, TimestampStandard};
 use super::{
@@ -222,10 +223,7 @@ impl RawDecoder {
 
 impl RecordDecoder for RawDecoder {
     fn decode(&mut self, data: &[u8], origin: FrameOrigin<'_>) -> Result<ChangelogBatch> {
-        let mut start = 0;
-        while start < data.len() {
-            let end = memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |at| start + at);
-            let record = &data[start..end];
+        for (start, record) in lines(data) {
             if !self.push(record) {
                 let len = record.len();
                 self.column.truncate(0);
@@ -239,7 +237,6 @@ impl RecordDecoder for RawDecoder {
                     self.format.column.name
                 )));
             }
-            start = end + 1;
         }
         let options = RecordBatchOptions::new().with_row_count(Some(self.column.len()));
         let array = self.column.finish()?;

@@ -18,9 +18,11 @@ mod tables;
 
 pub(crate) use graph::{
     AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
-    GroupAggregateSpec, InputEdge, JobGraph, JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness,
-    MULTI_JOIN_INPUTS_MAX, NodeId, OperatorSpec, SinkSpec, SortKey, TopNSpec, TopNStrategy,
+    GroupAggregateSpec, JobGraph, JoinKind, JoinSide, JoinSpec, JoinUniqueness, MULTI_JOIN_INPUTS_MAX, NodeId,
+    OperatorSpec, SinkSpec, TopNSpec, TopNStrategy,
 };
+#[cfg(test)]
+pub(crate) use graph::{InputEdge, JoinKey, SortKey};
 pub(crate) use insert::BoundInsert;
 pub(crate) use provider::SourceTable;
 pub(crate) use tables::BoundTable;

@@ -47,11 +47,6 @@ impl AnswerColumn {
         let values = values.into_iter().collect::<TimestampMillisecondArray>().with_timezone("UTC");
         AnswerColumn { name: name.to_owned(), root: TypeRoot::TimestampLtz(3), values: Arc::new(values) }
     }
-
-    /// Instants with milliseconds.
-    pub(super) fn instants(name: &str, values: impl IntoIterator<Item = i64>) -> AnswerColumn {
-        AnswerColumn::optional_instants(name, values.into_iter().map(Some))
-    }
 }
 
 /// Makes an answer of columns of equal length.

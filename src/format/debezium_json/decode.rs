@@ -12,7 +12,7 @@ use super::metadata::{MetadataPlaces, MetadataReader, Property};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::{Error, FlinkClass, Result};
 use crate::format::json::{Cursor, JsonSettings, RowFault, RowReader, shown, unescape};
-use crate::format::{FrameOrigin, RecordDecoder};
+use crate::format::{FrameOrigin, RecordDecoder, lines};
 
 /// Decodes events, one a line.
 pub(super) struct DebeziumDecoder {
@@ -300,11 +300,8 @@ fn images(text: &[u8], envelope: &Envelope) -> Result<([(Image, RowKind); 2], us
 
 impl RecordDecoder for DebeziumDecoder {
     fn decode(&mut self, data: &[u8], origin: FrameOrigin<'_>) -> Result<ChangelogBatch> {
-        let mut start = 0;
-        while start < data.len() {
-            let end = memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |at| start + at);
+        for (start, line) in lines(data) {
             let before = self.rows.row_count();
-            let line = &data[start..end];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if let Err(fault) = self.take_line(line) {
                 // An event is taken whole or not at all, an update of which one half is wrong included.
@@ -314,7 +311,6 @@ impl RecordDecoder for DebeziumDecoder {
                     return Err(self.error(data, (start, start + line.len()), &fault, origin));
                 }
             }
-            start = end + 1;
         }
         self.source.truncate(0);
         self.take_batch()

@@ -8,7 +8,7 @@ use super::parser::Cursor;
 use super::row::RowReader;
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, FlinkClass, Result};
-use crate::format::{FrameOrigin, RecordDecoder};
+use crate::format::{FrameOrigin, RecordDecoder, lines};
 
 /// Decodes the columns of a projection.
 pub(super) struct JsonDecoder {
@@ -66,11 +66,8 @@ impl JsonDecoder {
 
 impl RecordDecoder for JsonDecoder {
     fn decode(&mut self, data: &[u8], origin: FrameOrigin<'_>) -> Result<ChangelogBatch> {
-        let mut start = 0;
-        while start < data.len() {
-            let end = memchr::memchr(b'\n', &data[start..]).map_or(data.len(), |at| start + at);
+        for (start, line) in lines(data) {
             let before = self.rows.row_count();
-            let line = &data[start..end];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             if let Err(fault) = self.take_line(line) {
                 // A line is taken whole or not at all, also when it is an array of which only one object is wrong.
@@ -80,7 +77,6 @@ impl RecordDecoder for JsonDecoder {
                     return Err(self.error(data, (start, start + line.len()), &fault, origin));
                 }
             }
-            start = end + 1;
         }
         self.rows.take_batch(None)
     }

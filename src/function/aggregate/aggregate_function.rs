@@ -43,6 +43,29 @@ pub(crate) enum AggregateFunction {
     ArrayAgg,
 }
 
+impl AggregateFunction {
+    /// Returns Flink's name.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            AggregateFunction::Sum => "SUM",
+            AggregateFunction::Average => "AVG",
+            AggregateFunction::VariancePopulation => "VAR_POP",
+            AggregateFunction::VarianceSample => "VAR_SAMP",
+            AggregateFunction::DeviationPopulation => "STDDEV_POP",
+            AggregateFunction::DeviationSample => "STDDEV_SAMP",
+            AggregateFunction::FirstValue => "FIRST_VALUE",
+            AggregateFunction::LastValue => "LAST_VALUE",
+            AggregateFunction::SingleValue => "SINGLE_VALUE",
+            AggregateFunction::ListAgg(_) => "LISTAGG",
+            AggregateFunction::Collect => "COLLECT",
+            AggregateFunction::Count => "COUNT",
+            AggregateFunction::Min => "MIN",
+            AggregateFunction::Max => "MAX",
+            AggregateFunction::ArrayAgg => "ARRAY_AGG",
+        }
+    }
+}
+
 /// An aggregate call of a logical plan in Flink's terms.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct AggregateDescription {

@@ -24,7 +24,7 @@ use crate::error::{Error, FlinkClass, Result};
 use crate::schema::{DataType, TypeRoot};
 use udaf::FlinkAggregate;
 
-pub(crate) use aggregate_function::{AggregateDescription, AggregateFunction, describe_aggregate};
+pub(crate) use aggregate_function::{AggregateFunction, describe_aggregate};
 pub(crate) use moments::Moments;
 pub(crate) use running_sum::{DecimalSum, FloatSum, IntegerSum, RunningSum};
 

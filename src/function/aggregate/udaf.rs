@@ -96,23 +96,7 @@ impl AggregateUDFImpl for FlinkAggregate {
     }
 
     fn name(&self) -> &str {
-        match &self.function {
-            AggregateFunction::Sum => "SUM",
-            AggregateFunction::Average => "AVG",
-            AggregateFunction::VariancePopulation => "VAR_POP",
-            AggregateFunction::VarianceSample => "VAR_SAMP",
-            AggregateFunction::DeviationPopulation => "STDDEV_POP",
-            AggregateFunction::DeviationSample => "STDDEV_SAMP",
-            AggregateFunction::FirstValue => "FIRST_VALUE",
-            AggregateFunction::LastValue => "LAST_VALUE",
-            AggregateFunction::SingleValue => "SINGLE_VALUE",
-            AggregateFunction::ListAgg(_) => "LISTAGG",
-            AggregateFunction::Collect => "COLLECT",
-            AggregateFunction::Count => "COUNT",
-            AggregateFunction::Min => "MIN",
-            AggregateFunction::Max => "MAX",
-            AggregateFunction::ArrayAgg => "ARRAY_AGG",
-        }
+        self.function.name()
     }
 
     fn signature(&self) -> &Signature {

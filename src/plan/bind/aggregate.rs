@@ -1,10 +1,9 @@
 //! GROUP BY: which expressions are groups, which calls are aggregates, and what may stand beside them.
 //!
 //! The input of an aggregation is a projection of the groups and of the aggregates' arguments; above it stands a projection
-//! that finishes the aggregates (AVG is a sum and a count) and computes the rest of the select list.
+//! that computes the rest of the select list.
 
 use std::mem::{Discriminant, discriminant};
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use datafusion::common::Column;
@@ -13,6 +12,7 @@ use datafusion::logical_expr::{Aggregate, Expr, GroupingSet, LogicalPlan, Projec
 use sqlparser::ast;
 
 use super::call::literal_value;
+use super::call_search::holds_call;
 use super::select::{BoundSelect, item_name};
 use super::{Binder, BoundExpr, Relation, Scope, ScopeColumn};
 use crate::error::{Error, FlinkClass, Result};
@@ -85,8 +85,7 @@ impl Binder<'_> {
 
     /// Returns whether an expression holds an aggregate call of its own query.
     pub(super) fn holds_aggregate(&self, node: &ast::Expr) -> bool {
-        let mut search = AggregateSearch { depth: 0 };
-        ast::Visit::visit(node, &mut search).is_break()
+        holds_call(node, |call| call.over.is_none() && function::is_aggregate(&call.name.to_string()))
     }
 
     /// Binds a SELECT with groups or aggregates.
@@ -458,37 +457,5 @@ fn kind_of(node: &ast::Expr) -> Discriminant<ast::Expr> {
         ast::Expr::CompoundIdentifier(_) => discriminant(&ast::Expr::Identifier(ast::Ident::new(""))),
         ast::Expr::Nested(inner) => kind_of(inner),
         other => discriminant(other),
-    }
-}
-
-/// Looks for an aggregate call outside of subqueries.
-struct AggregateSearch {
-    depth: usize,
-}
-
-impl ast::Visitor for AggregateSearch {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-        match expr {
-            ast::Expr::Function(call)
-                if self.depth == 0
-                    && call.over.is_none()
-                    && function::is_aggregate(&call.name.to_string()) =>
-            {
-                ControlFlow::Break(())
-            }
-            _ => ControlFlow::Continue(()),
-        }
     }
 }

@@ -6,6 +6,7 @@
 
 mod aggregate;
 mod call;
+mod call_search;
 mod expression;
 mod grouping;
 mod join;

@@ -12,6 +12,7 @@ use datafusion::logical_expr::{
 };
 use sqlparser::ast;
 
+use super::call_search::holds_call;
 use super::{Binder, BoundExpr, Scope};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::RankingFunction;
@@ -269,33 +270,7 @@ fn window_function(
 
 /// Returns whether an expression holds a window function of its own query.
 pub(super) fn holds_window(node: &ast::Expr) -> bool {
-    ast::Visit::visit(node, &mut WindowSearch { depth: 0 }).is_break()
-}
-
-/// Looks for a call with OVER outside of subqueries.
-struct WindowSearch {
-    depth: usize,
-}
-
-impl ast::Visitor for WindowSearch {
-    type Break = ();
-
-    fn pre_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
-        self.depth += 1;
-        ControlFlow::Continue(())
-    }
-
-    fn post_visit_query(&mut self, _query: &ast::Query) -> ControlFlow<()> {
-        self.depth -= 1;
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expr: &ast::Expr) -> ControlFlow<()> {
-        match expr {
-            ast::Expr::Function(call) if self.depth == 0 && call.over.is_some() => ControlFlow::Break(()),
-            _ => ControlFlow::Continue(()),
-        }
-    }
+    holds_call(node, |call| call.over.is_some())
 }
 
 /// Replaces names of the select list by its expressions, outside of subqueries.

@@ -6,7 +6,6 @@ use datafusion::common::{Column, DFSchema, DFSchemaRef};
 use datafusion::logical_expr::Expr;
 
 use super::expression::{self, visible_name};
-use crate::function::AggregateFunction;
 use crate::plan::graph::{
     AggregateCall, GroupAggregateSpec, JoinKind, JoinSpec, JoinUniqueness, OperatorSpec, SortKey, TopNSpec,
     TopNStrategy,
@@ -199,23 +198,7 @@ fn group(aggregate: &GroupAggregateSpec, input: &DFSchema, schema: &DFSchema) ->
 
 /// Writes a call; over an input that takes rows back, Flink's names end with `_RETRACT`.
 fn call_text(call: &AggregateCall, input_retracts: bool, input: &DFSchema) -> String {
-    let name = match &call.function {
-        AggregateFunction::Count => "COUNT",
-        AggregateFunction::Sum => "SUM",
-        AggregateFunction::Average => "AVG",
-        AggregateFunction::Min => "MIN",
-        AggregateFunction::Max => "MAX",
-        AggregateFunction::VariancePopulation => "VAR_POP",
-        AggregateFunction::VarianceSample => "VAR_SAMP",
-        AggregateFunction::DeviationPopulation => "STDDEV_POP",
-        AggregateFunction::DeviationSample => "STDDEV_SAMP",
-        AggregateFunction::FirstValue => "FIRST_VALUE",
-        AggregateFunction::LastValue => "LAST_VALUE",
-        AggregateFunction::SingleValue => "SINGLE_VALUE",
-        AggregateFunction::ListAgg(_) => "LISTAGG",
-        AggregateFunction::Collect => "COLLECT",
-        AggregateFunction::ArrayAgg => "ARRAY_AGG",
-    };
+    let name = call.function.name();
     let retract = if input_retracts { "_RETRACT" } else { "" };
     let distinct = if call.is_distinct { "DISTINCT " } else { "" };
     let arguments = if call.arguments.is_empty() { "*".to_owned() } else { columns(&call.arguments, input) };

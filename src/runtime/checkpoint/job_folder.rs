@@ -264,16 +264,8 @@ pub(super) fn entries(folder: &Path) -> Result<Vec<(String, PathBuf)>> {
     Ok(found)
 }
 
-/// Finds the newest complete checkpoint of a job's name, over all runs of it. It may turn out to be damaged, which `Restore::open`
-/// says: an older one is not looked for.
-///
-/// # Errors
-/// The folder cannot be read.
-pub(crate) fn latest(folder: &Path, job_name: &str) -> Result<Option<LatestCheckpoint>> {
-    newest_run(&folder.join(folder_name(job_name)))
-}
-
-/// Finds the newest complete checkpoint in the folder of a job's name.
+/// Finds the newest complete checkpoint in the folder of a job's name. It may turn out to be damaged, which `Restore::open` says:
+/// an older one is not looked for.
 pub(super) fn newest_run(job: &Path) -> Result<Option<LatestCheckpoint>> {
     let mut newest: Option<(i64, LatestCheckpoint)> = None;
     for (name, path) in entries(job)? {

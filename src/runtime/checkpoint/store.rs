@@ -158,7 +158,8 @@ impl CheckpointStore {
     }
 
     /// Returns the folder of the job, with its name and its lock.
-    pub(crate) fn folder(&self) -> &JobFolder {
+    #[cfg(test)]
+    pub(super) fn folder(&self) -> &JobFolder {
         &self.folder
     }
 

@@ -123,6 +123,8 @@ pub(super) struct Coordinator {
     pub(super) sources: BTreeMap<NodeId, mpsc::Sender<SourceMessage>>,
     /// What was prepared for checkpoints that then could not be written.
     pub(super) uncommitted: BTreeMap<NodeId, Vec<Committable>>,
+    /// Whether the job starts again from its checkpoints. The store of a mere savepoint is not looked at.
+    pub(super) has_checkpoints: bool,
     /// Set before rows are committed that no checkpoint covers.
     pub(super) is_beyond_checkpoints: Arc<AtomicBool>,
 }
@@ -177,7 +179,8 @@ impl Coordinator {
             }
         }
         // What no checkpoint covers would come again if the job were started again.
-        self.is_beyond_checkpoints.store(written.is_none(), Ordering::Release);
+        let is_covered = self.has_checkpoints && written.is_some();
+        self.is_beyond_checkpoints.store(!is_covered, Ordering::Release);
         self.commit(number).await?;
         self.release(positions).await;
         if let (CheckpointPurpose::Savepoint(folder), Some(store)) = (&purpose, &store) {

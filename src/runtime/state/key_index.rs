@@ -105,7 +105,8 @@ impl KeyIndex {
     }
 
     /// Returns how many keys there are.
-    pub(crate) fn len(&self) -> usize {
+    #[cfg(test)]
+    fn len(&self) -> usize {
         self.key_count
     }
 
@@ -142,7 +143,8 @@ impl KeyIndex {
     ///
     /// # Errors
     /// The columns have other types.
-    pub(crate) fn find(&self, columns: &[ArrayRef], hashes: &[u64], slots: &mut Vec<u32>) -> Result<()> {
+    #[cfg(test)]
+    fn find(&self, columns: &[ArrayRef], hashes: &[u64], slots: &mut Vec<u32>) -> Result<()> {
         let probe = self.probe(columns)?;
         self.first_look(hashes, slots);
         for (row, hash) in hashes.iter().enumerate() {

@@ -21,7 +21,7 @@ pub(crate) use key_index::{
 };
 pub(crate) use keyed_rows::{KeyedRows, RowChange};
 pub(crate) use paged_vec::PagedVec;
-pub(crate) use row_store::{RowCodec, RowStore};
+pub(crate) use row_store::RowCodec;
 pub(crate) use row_table::RowTable;
 pub(crate) use sequenced_rows::SequencedRows;
 pub(crate) use slot_tracker::SlotTracker;

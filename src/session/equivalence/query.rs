@@ -458,8 +458,7 @@ impl Relation {
                 simpler.extend(wrap(input.same_types(), &|input| top(input, partition)));
             }
             Relation::Limit { input, order, fetch } => {
-                let limit =
-                    |input: Box<Relation>| Relation::Limit { input, order: order.clone(), fetch: *fetch };
+                let limit = |input| Relation::Limit { input, order: order.clone(), fetch: *fetch };
                 simpler.extend(wrap(input.same_types(), &limit));
             }
         }

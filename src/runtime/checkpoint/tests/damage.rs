@@ -123,7 +123,7 @@ fn a_segment_of_a_newer_version_is_refused() {
 #[test]
 fn the_newest_checkpoint_is_found_and_no_older_one_stands_in_for_it() {
     let folder = tempfile::tempdir().unwrap();
-    assert_eq!(latest(folder.path(), "job").unwrap(), None);
+    assert_eq!(job_folder::newest_run(&folder.path().join("job")).unwrap(), None);
     let mut paths = Vec::new();
     for id in [1, 2] {
         let mut store = open(folder.path(), id, 2);
@@ -138,13 +138,13 @@ fn the_newest_checkpoint_is_found_and_no_older_one_stands_in_for_it() {
             paths.push(store.write_checkpoint(data).unwrap().path);
         }
     }
-    let newest = latest(folder.path(), "job").unwrap().unwrap();
+    let newest = job_folder::newest_run(&folder.path().join("job")).unwrap().unwrap();
     assert_eq!((&newest.path, newest.job_id, newest.number), (&paths[5], 2, 3));
     let job = paths[5].parent().unwrap();
     assert_eq!(Restore::open(job).unwrap().path(), paths[5]);
     assert_eq!(Restore::open(job.parent().unwrap()).unwrap().path(), paths[5]);
     fs::write(paths[5].join("_metadata"), "x").unwrap();
-    assert_eq!(latest(folder.path(), "job").unwrap().unwrap().path, paths[5]);
+    assert_eq!(job_folder::newest_run(&folder.path().join("job")).unwrap().unwrap().path, paths[5]);
     for path in [job, &paths[5]] {
         let error = Restore::open(path).unwrap_err();
         assert!(error.message().contains("chk-3/_metadata' is damaged"), "{error}");

@@ -94,6 +94,7 @@ impl<'a> Attempt<'a> {
             committers,
             sources: sources.messages.clone(),
             uncommitted: BTreeMap::new(),
+            has_checkpoints: job.store.is_some(),
             is_beyond_checkpoints: Arc::clone(&job.is_beyond_checkpoints),
         };
         tasks.spawn(coordinator.run(requests, report));

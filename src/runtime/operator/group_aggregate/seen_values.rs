@@ -248,7 +248,7 @@ mod tests {
             assert_eq!(set.insert(value), model.insert(value));
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         }
-        let found: BTreeSet<u64> = set.iter(7).map(|value| value.code()).collect();
+        let found: BTreeSet<u64> = set.iter(7).map(SlotValue::code).collect();
         assert_eq!(found, model);
         assert_eq!(set.count as usize + 1, model.len(), "0 is not in the table");
         assert!(

@@ -12,7 +12,7 @@ use super::entries::Entries;
 use super::extreme_tracker::ExtremeTracker;
 use super::rows::Rows;
 use super::tables::Saved;
-use super::value_store::{SlotValue, ValueStore};
+use super::value_store::ValueStore;
 use crate::error::{Error, Result};
 use crate::runtime::state::ABSENT;
 
