@@ -141,7 +141,7 @@ pub static STATEMENT_FAMILIES: &[StatementFamily] = &[
         ],
     },
     StatementFamily {
-        name: "EXPLAIN, SET, RESET, SHOW JOBS, DESCRIBE JOB, STOP JOB, ADD JAR (noted, not needed)",
+        name: "EXPLAIN, SET, RESET, SHOW JOBS, DESCRIBE JOB, STOP JOB [WITH SAVEPOINT [WITH DRAIN]], ADD JAR (noted, not needed)",
         support: Support::Yes,
         examples: &["EXPLAIN SELECT 1", "SET", "RESET", "SHOW JOBS", "ADD JAR 'x.jar'", "SHOW JARS"],
     },

@@ -5,7 +5,7 @@
 use std::env;
 use std::fmt::{Debug, Write as _};
 use std::io::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, abort};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -82,6 +82,25 @@ fn run(root: &Path) {
     assert!(matches!(result, StatementResult::JobFinished(_)), "{result:?}");
 }
 
+/// What stops the job with a savepoint, once another job has run meanwhile.
+const STOP: &str = "
+CREATE TABLE one (n INT) WITH ('connector' = 'values', 'rows' = '[[1]]');
+CREATE TABLE nothing (n INT) WITH ('connector' = 'blackhole');
+SET 'table.dml-sync' = 'true';
+INSERT INTO nothing SELECT n FROM one;
+SET 'execution.checkpointing.savepoint-dir' = '{root}/savepoints';
+STOP JOB '{job}' WITH SAVEPOINT;
+";
+
+/// Starts the job with sources that stay open and without checkpoints, and stops it with a savepoint.
+fn stop(root: &Path) {
+    let open = job(root)
+        .replace("SET 'execution.checkpointing.interval' = '1 ms';", "")
+        .replace("SET 'table.dml-sync' = 'true';", "")
+        .replace("'connector' = 'values'", "'connector' = 'values', 'bounded' = 'false'");
+    run_script(&(open + &STOP.replace("{root}", root.to_str().unwrap()))).unwrap();
+}
+
 fn written(root: &Path) -> Written {
     Written::read(root, &["totals"], "names")
 }
@@ -109,10 +128,10 @@ impl<S: tracing::Subscriber> Layer<S> for DieAt {
     }
 }
 
-/// Runs the job in a process that dies at a step; returns the steps that it told, and whether it ended before.
-fn run_until(root: &Path, last: u64) -> (Vec<String>, bool) {
+/// Runs a test of this file as a process that dies at a step; returns the steps that it told, and whether it ended before.
+fn run_until(test: &str, root: &Path, last: u64) -> (Vec<String>, bool) {
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", TEST, "--nocapture", "--test-threads=1"]);
+    command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     let output = command.env(ROOT, root).env(LAST, last.to_string()).output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr);
     let steps: Vec<String> =
@@ -122,9 +141,19 @@ fn run_until(root: &Path, last: u64) -> (Vec<String>, bool) {
     (steps, has_ended)
 }
 
-/// The name of the test below.
+/// The names of the tests below.
 const TEST: &str =
     "crash::durable_steps::a_job_that_dies_at_any_durable_step_has_the_result_of_one_that_never_did";
+const STOP_TEST: &str =
+    "crash::durable_steps::a_job_that_dies_while_it_stops_with_a_savepoint_goes_on_from_what_is_there";
+
+/// In the process that dies: listens, and returns the folder of the job. None in the process of the test.
+fn dying() -> Option<PathBuf> {
+    let (root, last) = (env::var_os(ROOT)?, env::var(LAST).ok()?);
+    let die = DieAt { last: last.parse().unwrap(), count: AtomicU64::new(0) };
+    tracing::subscriber::set_global_default(tracing_subscriber::registry().with(die)).unwrap();
+    Some(root.into())
+}
 
 /// Lets a job die at a step, and once more while it goes on; returns false if it ended before the step.
 fn check(last: u64, expected: &Written) -> bool {
@@ -133,7 +162,7 @@ fn check(last: u64, expected: &Written) -> bool {
     let mut place = String::new();
     let mut has_begun = false;
     for (death, last) in [last, last * 7 % STEPS_OF_A_RESTART + 1].into_iter().enumerate() {
-        let (steps, has_ended) = run_until(root, last);
+        let (steps, has_ended) = run_until(TEST, root, last);
         let found = written(root);
         if has_ended {
             assert_eq!(&found, expected, "{place}");
@@ -188,23 +217,26 @@ fn is_merged(step: &str) -> bool {
 
 #[test]
 fn a_job_that_dies_at_any_durable_step_has_the_result_of_one_that_never_did() {
-    if let (Some(root), Ok(last)) = (env::var_os(ROOT), env::var(LAST)) {
-        let die = DieAt { last: last.parse().unwrap(), count: AtomicU64::new(0) };
-        tracing::subscriber::set_global_default(tracing_subscriber::registry().with(die)).unwrap();
-        return run(Path::new(&root));
+    if let Some(root) = dying() {
+        return run(&root);
     }
     let unbroken = tempfile::tempdir().unwrap();
-    let (steps, has_ended) = run_until(unbroken.path(), u64::MAX);
+    let (steps, has_ended) = run_until(TEST, unbroken.path(), u64::MAX);
     assert!(has_ended);
     assert_every_kind(&steps);
     let expected = written(unbroken.path());
     assert_eq!((expected.changes[0].len(), expected.lines.len()), (3, 18));
+    assert!(at_every_step(|last| check(last, &expected)) > 60);
+}
+
+/// Runs a check for one step after the other, until it returns false because there are no more; returns how many there were.
+fn at_every_step(check: impl Fn(u64) -> bool + Sync) -> u64 {
     let (next, is_over) = (AtomicU64::new(1), AtomicBool::new(false));
     let work = || {
         while !is_over.load(Ordering::SeqCst) {
             let last = next.fetch_add(1, Ordering::SeqCst);
             assert!(last < STEPS_MAX, "the job does not end");
-            if !check(last, &expected) {
+            if !check(last) {
                 is_over.store(true, Ordering::SeqCst);
             }
         }
@@ -213,5 +245,46 @@ fn a_job_that_dies_at_any_durable_step_has_the_result_of_one_that_never_did() {
         scope.spawn(work);
         scope.spawn(work);
     });
-    assert!(next.into_inner() > 60, "the job takes too few steps to show anything");
+    next.into_inner()
+}
+
+/// Returns the savepoint that is complete.
+fn savepoint(root: &Path) -> Option<PathBuf> {
+    files(&root.join("savepoints")).into_iter().find(|path| path.ends_with("_metadata"))
+}
+
+#[test]
+fn a_job_that_dies_while_it_stops_with_a_savepoint_goes_on_from_what_is_there() {
+    if let Some(root) = dying() {
+        return stop(&root);
+    }
+    let unbroken = tempfile::tempdir().unwrap();
+    run(unbroken.path());
+    let expected = written(unbroken.path());
+    let written_before = AtomicU64::new(0);
+    let steps = at_every_step(|last| {
+        let folder = tempfile::tempdir().unwrap();
+        let root = folder.path();
+        let (steps, has_ended) = run_until(STOP_TEST, root, last);
+        let place = format!("death at step {last}, {:?}", steps.last());
+        let found = written(root);
+        found.assert_part_of(&expected);
+        written_before.fetch_add(found.lines.len() as u64, Ordering::SeqCst);
+        match savepoint(root) {
+            // A checkpoint of the job would be there as long as the savepoint is not complete.
+            Some(path) if !has_checkpoint(root) => {
+                let from = format!("SET 'execution.state-recovery.path' = '{}';\n", path.display());
+                run_script(&(from + &job(root))).unwrap();
+            }
+            None if !has_checkpoint(root) => {
+                assert!(found.is_empty() && !has_ended, "{place}: nothing says what was written");
+                run(root);
+            }
+            _ => run(root),
+        }
+        assert_eq!(written(root), expected, "{place}");
+        !has_ended
+    });
+    assert!(steps > 20, "only {steps} steps");
+    assert!(written_before.into_inner() > 0, "no job had read anything when it was stopped");
 }

@@ -31,10 +31,11 @@ const STEPS_MAX: usize = 500;
 /// The tables that hold changes.
 const CHANGE_SINKS: &[&str] = &["totals", "channels", "best"];
 
-/// The job. Rows come for about a second, and checkpoints follow each other as fast as they can, so that a kill may hit any step.
+/// The job, which goes on with another number of workers each time. Rows come for about a second, and checkpoints follow each other as fast as they can, so that a kill may hit any step.
 const JOB: &str = "
 SET 'execution.checkpointing.interval' = '5 ms';
 SET 'execution.checkpointing.dir' = '{root}/checkpoints';
+SET 'parallelism.default' = '{workers}';
 SET 'pipeline.name' = 'crash';
 SET 'lakehead.job.resume' = 'latest';
 CREATE TABLE orders (id INT, customer INT, amount INT, channel STRING, PRIMARY KEY (id) NOT ENFORCED)
@@ -137,10 +138,12 @@ struct Run {
     checkpoints: usize,
 }
 
-/// Runs the job until it ends or is killed.
-fn run(root: &Path, kill: Option<Kill>) -> Run {
+/// Runs the job with some workers until it ends or is killed.
+fn run(root: &Path, workers: u64, kill: Option<Kill>) -> Run {
     let lakehead = Lakehead::new().variable("RUST_LOG", "lakehead::durable_step=trace");
-    let script = lakehead.file("job.sql", JOB.replace("{root}", root.to_str().unwrap()));
+    let workers = workers.to_string();
+    let job = JOB.replace("{root}", root.to_str().unwrap()).replace("{workers}", &workers);
+    let script = lakehead.file("job.sql", job);
     let lakehead = lakehead.and(&["-f", &script]);
     let mut child = lakehead.spawn();
     let (steps, text) = listen(&mut child);
@@ -199,7 +202,7 @@ fn a_job_that_is_killed_has_the_result_of_one_that_never_was() {
     let mut rng = StdRng::seed_from_u64(seed);
     let unbroken = tempfile::tempdir().unwrap();
     write_inputs(unbroken.path(), &mut StdRng::seed_from_u64(seed));
-    assert!(run(unbroken.path(), None).has_ended);
+    assert!(run(unbroken.path(), 2, None).has_ended);
     let expected = written(unbroken.path());
     assert!(expected.changes.iter().all(|rows| !rows.is_empty() && rows.values().all(|count| *count == 1)));
     assert!(expected.lines.len() > 500);
@@ -210,7 +213,7 @@ fn a_job_that_is_killed_has_the_result_of_one_that_never_was() {
         let mut has_ended = false;
         for _ in 0..KILLS_PER_JOB.min(kills - killed) {
             let kill = Kill::draw(&mut rng);
-            let run = run(root.path(), Some(kill));
+            let run = run(root.path(), rng.random_range(1..=3), Some(kill));
             written(root.path()).assert_part_of(&expected);
             has_ended = run.has_ended;
             if has_ended {
@@ -220,11 +223,11 @@ fn a_job_that_is_killed_has_the_result_of_one_that_never_was() {
             in_the_middle += u64::from(run.checkpoints > 0);
         }
         if !has_ended {
-            assert!(run(root.path(), None).has_ended);
+            assert!(run(root.path(), 2, None).has_ended);
         }
         assert_eq!(written(root.path()), expected, "seed {seed}, after {killed} kills");
         if killed == kills {
-            assert!(run(root.path(), None).has_ended);
+            assert!(run(root.path(), 2, None).has_ended);
             assert_eq!(written(root.path()), expected, "a job that has ended has nothing to add");
         }
     }

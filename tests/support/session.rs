@@ -20,7 +20,7 @@ pub(crate) fn run_script(script: &str) -> Result<StatementResult> {
     with_session(script, |result| async { Ok(result) })
 }
 
-/// Runs a script and, while its session lives, something with what its last statement answers.
+/// Runs a script, in which `{job}` stands for the job that it has started last, and, while its session lives, something with what its last statement answers.
 pub(crate) fn with_session<T, F: Future<Output = Result<T>>>(
     script: &str,
     use_result: impl FnOnce(StatementResult) -> F,
@@ -34,8 +34,13 @@ pub(crate) fn with_session<T, F: Future<Output = Result<T>>>(
         };
         let mut session = Session::new(settings)?;
         let mut result = StatementResult::Done;
+        let mut job = String::new();
         for piece in split(script) {
-            result = session.execute(&parse_statement(&piece.text)?, &piece.text).await?;
+            let text = piece.text.replace("{job}", &job);
+            result = session.execute(&parse_statement(&text)?, &text).await?;
+            if let StatementResult::JobSubmitted(id) = &result {
+                job = id.to_string();
+            }
         }
         use_result(result).await
     })

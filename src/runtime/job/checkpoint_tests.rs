@@ -186,6 +186,47 @@ fn a_commit_that_landed_but_was_reported_failed_is_repeated_without_effect() {
 }
 
 #[test]
+fn what_failed_checkpoints_hold_is_in_the_next_one() {
+    let lines = changes(0, 120);
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Arc::new(KeepingSink::new());
+    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
+    let mut settings = checkpointed(1, folder.path(), true);
+    settings.checkpoints.as_mut().unwrap().tolerable_failures = u32::MAX;
+    let job_folder = folder.path().join("job").join(format!("{:032x}", settings.id));
+    run(async {
+        let job = start(&source, &sink, settings).await.unwrap();
+        feed(&source, &lines[..40]);
+        sink.wait_for_commits(2).await;
+        // Folders in the way of their manifests fail some checkpoints that come soon.
+        let blocked = job.metrics().last_checkpoint.unwrap() + 20;
+        let blocked = blocked..blocked + 20;
+        let in_the_way = |number| job_folder.join(format!("chk-{number}")).join("_metadata.tmp");
+        blocked.clone().for_each(|number| std::fs::create_dir_all(in_the_way(number)).unwrap());
+        for line in &lines[40..] {
+            feed(&source, std::slice::from_ref(line));
+            sink.wait_for_prepared(1).await;
+        }
+        let commits = sink.commits();
+        assert!(commits.last().unwrap() > &blocked.end);
+        let committed = commits.iter().filter(|number| blocked.contains(number)).count();
+        assert!(committed < 10, "{committed} of 20 checkpoints that cannot be written were committed");
+        blocked.for_each(|number| std::fs::remove_dir_all(in_the_way(number)).unwrap());
+        source.wait_until_read().await;
+        let path = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        assert_eq!(job.metrics().restart_count, 0);
+        assert_eq!(fold(&sink.lines()), expected(&lines));
+        // The state is whole, too.
+        let settings = from(checkpointed(2, folder.path(), true), path);
+        let job = start(&source, &sink, settings).await.unwrap();
+        feed(&source, &changes(120, 150));
+        source.wait_until_read().await;
+        job.stop(StopMode::Finish).await.unwrap();
+    });
+    assert_eq!(fold(&sink.lines()), expected(&[lines, changes(120, 150)].concat()));
+}
+
+#[test]
 fn a_job_that_ends_leaves_no_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(KeepingSink::new());
@@ -237,4 +278,25 @@ fn state_beyond_the_budget_fails_the_job_and_names_the_largest() {
     assert_eq!(error.kind(), ErrorKind::State);
     assert!(error.message().contains("GroupAggregate has "), "{error}");
     assert!(error.hint_text().unwrap().contains("lakehead.state.memory-budget"));
+}
+
+#[test]
+fn a_savepoint_that_is_asked_for_while_the_job_ends_is_there_or_is_not_promised() {
+    let folder = tempfile::tempdir().unwrap();
+    // The last checkpoint waits for the sink.
+    let sink = Arc::new(KeepingSink::new().closed());
+    let source = ScriptedSource::new(Vec::new(), true, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    let mut settings = checkpointed(2, folder.path(), true);
+    settings.checkpoints.iter_mut().for_each(|checkpoints| checkpoints.interval = Some(Duration::MAX / 4));
+    run(async {
+        let job = start(&source, &sink, settings).await.unwrap();
+        sink.blocked.notified().await;
+        let mode = StopMode::Savepoint { folder: folder.path().join("save"), drain: false };
+        let (path, ()) = tokio::join!(job.stop(mode), async { sink.open_gate() });
+        let path = path.unwrap();
+        assert!(path.as_ref().is_none_or(|path| path.join("_metadata").exists()), "{path:?}");
+        assert_eq!(job.finished().await.unwrap(), JobStatus::Finished);
+    });
+    assert_eq!(fold(&sink.lines()), expected(&changes(0, 20)));
 }

@@ -44,6 +44,7 @@ impl Driver {
                 Err(error) => break Err(error),
                 Ok((delay, from)) => {
                     warn!(job = %self.job.settings.name, %error, hint = error.hint_text(), "the job starts again");
+                    self.stops.refuse(&error);
                     start = from.or(start);
                     is_restart = true;
                     self.tell_ready(Ok(()));
@@ -63,13 +64,13 @@ impl Driver {
         self.progress.set(JobStatus::Initializing);
         let mut attempt = tokio::select! {
             opened = Attempt::open(&self.job, start.as_deref(), is_restart) => opened?,
-            _ = self.stops.next() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
+            () = self.stops.end() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
         };
+        self.progress.set(JobStatus::Running);
         if let Some(ready) = self.ready.take() {
             // Whoever started the job may have gone.
             let _ = ready.send(Ok(()));
         }
-        self.progress.set(JobStatus::Running);
         let ended = attempt.run(&mut self.stops).await;
         self.progress.set(match &ended {
             Ok(AttemptEnd::Stopped(..)) => JobStatus::Cancelling,
@@ -86,7 +87,7 @@ impl Driver {
         error: &Error,
         restarts: &mut Restarts,
     ) -> Result<(Duration, Option<PathBuf>)> {
-        if error.kind() != ErrorKind::Unavailable || self.job.reader.is_some() {
+        if error.kind() != ErrorKind::Unavailable || self.job.reader.is_some() || self.stops.is_to_end() {
             return Err(error.duplicate());
         }
         let Some(delay) = restarts.next_delay(Instant::now()) else { return Err(error.duplicate()) };
@@ -106,7 +107,7 @@ impl Driver {
     async fn is_cancelled_within(&mut self, delay: Duration) -> bool {
         tokio::select! {
             () = sleep(delay) => false,
-            _ = self.stops.next() => true,
+            () = self.stops.end() => true,
         }
     }
 

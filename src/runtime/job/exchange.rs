@@ -23,7 +23,7 @@ pub(super) struct ChunkOrder {
     pub(super) chunk: u32,
     /// The worker that sent it.
     pub(super) worker: u32,
-    /// The number of what came of that chunk there.
+    /// The number of what came of it there, counted over the whole epoch.
     pub(super) part: u32,
 }
 

@@ -159,7 +159,9 @@ impl Intake {
             let WaitingFrame { source, frame, position, room } = waiting;
             let left = self.limits.rows.saturating_sub(rows);
             let known = known_rows(&frame);
-            if !frames.is_empty() && (left == 0 || bytes + frame_bytes(&frame) > self.limits.bytes) {
+            // Only a frame that is too large by itself is cut: where every epoch ended within one, no checkpoint would be possible.
+            let is_full = left == 0 || known > left || bytes + frame_bytes(&frame) > self.limits.bytes;
+            if is_full && !frames.is_empty() {
                 self.waiting.push_front(WaitingFrame { source, frame, position, room });
                 break;
             }
@@ -209,5 +211,36 @@ fn split(frame: Frame, rows: usize) -> (Frame, Frame) {
             Frame::Generate { first: first + rows as u64, count: count - rows },
         ),
         frame @ Frame::Bytes { .. } => (frame.clone(), frame),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_epoch_takes_whole_frames_or_a_piece_of_one() {
+        let source: NodeId = 0;
+        let start = BTreeMap::from([(source, SourcePosition::new())]);
+        let mut intake = Intake::new(start, EpochLimits { bytes: usize::MAX, rows: 5 });
+        for (number, count) in [7, 2, 3, 4, 6, 1].into_iter().enumerate() {
+            let position = SourcePosition::from([("0".to_owned(), (number + 1).to_string())]);
+            intake.add(source, Frame::Generate { first: 0, count }, position, None);
+        }
+        let mut epochs = Vec::new();
+        while !intake.is_empty() {
+            let rows = intake.next_frames().iter().map(|frame| known_rows(&frame.frame)).collect::<Vec<_>>();
+            epochs.push((rows, intake.has_cut_frame(), intake.positions()[&source].get("0").cloned()));
+        }
+        let behind = |number: usize| Some(number.to_string());
+        let expected = [
+            (vec![5], true, None),
+            (vec![2, 2], false, behind(2)),
+            (vec![3], false, behind(3)),
+            (vec![4], false, behind(4)),
+            (vec![5], true, behind(4)),
+            (vec![1, 1], false, behind(6)),
+        ];
+        assert_eq!(epochs, expected);
     }
 }

@@ -165,3 +165,49 @@ fn a_job_that_waits_for_its_restart_can_be_stopped() {
         assert!(sink.lines().is_empty());
     }
 }
+
+#[test]
+fn a_savepoint_is_refused_while_a_job_waits_for_its_restart() {
+    let restart = RestartStrategy::FixedDelay { attempts: 1, delay: LONG };
+    let folder = tempfile::tempdir().unwrap();
+    let source = ScriptedSource::new(script(1), false, ChangelogMode::INSERT_ONLY);
+    let settings = JobSettings { restart, ..settings(1) };
+    run(async {
+        let job = start(&source, &Arc::new(KeepingSink::new()), settings).await.unwrap();
+        while job.status() != JobStatus::Restarting {
+            tokio::task::yield_now().await;
+        }
+        let mode = StopMode::Savepoint { folder: folder.path().join("save"), drain: false };
+        let error = job.stop(mode).await.unwrap_err();
+        assert!(error.message().contains("no state to save"), "{error}");
+        assert_eq!(job.status(), JobStatus::Restarting, "the job is left alone");
+        job.stop(StopMode::Cancel).await.unwrap();
+    });
+}
+
+#[test]
+fn a_failure_during_a_savepoint_refuses_it_and_one_during_a_stop_ends_the_job() {
+    for with_savepoint in [true, false] {
+        let restart = RestartStrategy::FixedDelay { attempts: 1, delay: LONG };
+        let folder = tempfile::tempdir().unwrap();
+        let source = ScriptedSource::new(vec![rows(&["+I 1 1"])], false, ChangelogMode::INSERT_ONLY);
+        // What was read cannot be written, so that the savepoint waits.
+        let sink = Arc::new(KeepingSink::new().closed());
+        let settings = JobSettings { restart, ..settings(1) };
+        run(async {
+            let job = start(&source, &sink, settings).await.unwrap();
+            sink.blocked.notified().await;
+            let savepoint = StopMode::Savepoint { folder: folder.path().join("save"), drain: false };
+            let mode = if with_savepoint { savepoint } else { StopMode::Finish };
+            let (stopped, ()) = tokio::join!(job.stop(mode), async { source.feed(Step::Outage) });
+            assert_eq!(stopped.unwrap_err().message(), "the outside is gone");
+            if with_savepoint {
+                assert!(!job.status().is_final(), "the job starts again");
+                job.stop(StopMode::Cancel).await.unwrap();
+            } else {
+                assert!(job.finished().await.is_err());
+                assert_eq!((job.status(), job.metrics().restart_count), (JobStatus::Failed, 0));
+            }
+        });
+    }
+}

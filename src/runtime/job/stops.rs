@@ -23,6 +23,7 @@ pub(super) struct Stops {
     /// Kept so that the channel never closes.
     _sender: mpsc::Sender<StopRequest>,
     waiting: Vec<oneshot::Sender<Result<Option<PathBuf>>>>,
+    is_to_end: bool,
 }
 
 /// How many wishes may be underway.
@@ -32,7 +33,7 @@ impl Stops {
     /// Creates the channel.
     pub(super) fn new() -> (mpsc::Sender<StopRequest>, Stops) {
         let (sender, requests) = mpsc::channel(REQUESTS_MAX);
-        (sender.clone(), Stops { requests, _sender: sender, waiting: Vec::new() })
+        (sender.clone(), Stops { requests, _sender: sender, waiting: Vec::new(), is_to_end: false })
     }
 
     /// Waits for the next wish. A call that is dropped loses nothing.
@@ -40,10 +41,27 @@ impl Stops {
         match self.requests.recv().await {
             Some(StopRequest { mode, answer }) => {
                 self.waiting.extend(answer);
+                // A job that cannot be saved goes on; otherwise a wish to stop stands, whatever happens.
+                self.is_to_end |= !matches!(mode, StopMode::Savepoint { .. });
                 mode
             }
             None => std::future::pending().await,
         }
+    }
+
+    /// Waits until a job that does not run just now is to end. Savepoints are refused meanwhile: there is nothing to save.
+    pub(super) async fn end(&mut self) {
+        while let StopMode::Savepoint { .. } = self.next().await {
+            self.refuse(
+                &Error::unavailable("the job is being started again, and has no state to save until it runs")
+                    .hint("Ask once more when the job runs."),
+            );
+        }
+    }
+
+    /// Returns whether the job was asked to end, so that it is not started again.
+    pub(super) fn is_to_end(&self) -> bool {
+        self.is_to_end
     }
 
     /// Answers all who wait that the job goes on.

@@ -205,6 +205,8 @@ pub(super) struct KeepingSink {
     lost_commits: AtomicUsize,
     /// How many commits have landed, repeated ones included.
     commit_count: watch::Sender<usize>,
+    /// How often writers have prepared.
+    prepare_count: watch::Sender<usize>,
 }
 
 impl KeepingSink {
@@ -217,6 +219,7 @@ impl KeepingSink {
             fails_at: None,
             lost_commits: AtomicUsize::new(0),
             commit_count: watch::Sender::new(0),
+            prepare_count: watch::Sender::new(0),
         }
     }
 
@@ -238,6 +241,12 @@ impl KeepingSink {
     /// Waits until so many commits have landed.
     pub(super) async fn wait_for_commits(&self, count: usize) {
         self.commit_count.subscribe().wait_for(|commits| *commits >= count).await.unwrap();
+    }
+
+    /// Waits until writers have prepared so many times more.
+    pub(super) async fn wait_for_prepared(&self, count: usize) {
+        let wanted = *self.prepare_count.borrow() + count;
+        self.prepare_count.subscribe().wait_for(|prepared| *prepared >= wanted).await.unwrap();
     }
 
     /// Lets writers write.
@@ -317,6 +326,7 @@ impl SinkWriter for KeepingWriter {
 
     async fn prepare_commit(&mut self, _checkpoint: CheckpointId) -> Result<Vec<Committable>> {
         let lines = std::mem::take(&mut self.lines);
+        self.sink.prepare_count.send_modify(|prepared| *prepared += 1);
         Ok(vec![Committable(format!("{}\n{}", self.number, lines.join("\n")).into_bytes())])
     }
 }

@@ -361,3 +361,29 @@ fn a_job_starts_again_after_an_outage_unless_it_has_written() {
         }
     }
 }
+
+#[test]
+fn what_comes_of_one_frame_on_two_ways_stays_in_order_through_exchanges() {
+    let frames = |at: usize| rows(&[format!("-U {} {at}", at % 7), format!("+U {} {at}", at % 7)]);
+    for workers in [1, 2, 3] {
+        let sink = Arc::new(KeepingSink::new());
+        let source = ScriptedSource::new((0..200).map(frames).collect(), true, ChangelogMode::ALL);
+        let mut graph = GraphBuilder::default();
+        let read = graph.source(&source);
+        let later = graph.node(OperatorSpec::DropUpdateBefore, &[(read, Distribution::Forward)]);
+        let by_key = || Distribution::Hash(vec![0]);
+        let both = graph.node(OperatorSpec::Union, &[(later, by_key()), (read, by_key())]);
+        let by_value = graph.node(OperatorSpec::Union, &[(both, Distribution::Hash(vec![1]))]);
+        graph.sink(&sink, &[1], by_value);
+        // All frames make one epoch.
+        let settings = JobSettings { epoch_wait: Duration::from_secs(30), ..settings(workers) };
+        run(async { JobHandle::start(graph.0, settings, output()).await.unwrap().finished().await }).unwrap();
+        let mut of_value = vec![String::new(); 200];
+        for line in sink.lines() {
+            let (kind, row) = line.split_once(' ').unwrap();
+            let value: usize = row.split(' ').nth(1).unwrap().parse().unwrap();
+            of_value[value].push_str(kind);
+        }
+        assert!(of_value.iter().all(|kinds| kinds == "+U-U+U"), "{workers} workers: {of_value:?}");
+    }
+}

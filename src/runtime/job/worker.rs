@@ -143,10 +143,11 @@ impl Worker {
     /// Runs all frames as one epoch.
     fn run_phases(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
         let end = self.next_end(epoch, epoch.is_last);
+        self.order.part = 0;
         for phase in 0..layout.phase_count {
             if phase == 0 {
                 while let Some((number, frame)) = epoch.claim() {
-                    self.order = ChunkOrder { frame: number, chunk: 0, part: 0, ..self.order };
+                    self.order = ChunkOrder { frame: number, chunk: 0, ..self.order };
                     for batch in self.decode(frame)? {
                         self.push(layout, frame.source, batch)?;
                         self.order.chunk += 1;
@@ -157,7 +158,7 @@ impl Worker {
                 self.turn += 1;
                 self.receive(layout, chunks)?;
             }
-            self.order = ChunkOrder { frame: ChunkOrder::END, chunk: phase as u32, part: 0, ..self.order };
+            self.order = ChunkOrder { frame: ChunkOrder::END, chunk: phase as u32, ..self.order };
             self.end_nodes(layout, Some(phase), &end)?;
         }
         Ok(())
@@ -303,7 +304,8 @@ impl Worker {
                 let Some(all) = ChangelogBatch::concat(&together)? else { continue };
                 batch = all;
             }
-            self.order = ChunkOrder { part: 0, worker: self.number as u32, ..order };
+            // Several chunks may stand at the same place (those of two inputs): what comes of them stays in the order of `part`.
+            self.order = ChunkOrder { part: self.order.part, worker: self.number as u32, ..order };
             self.process(layout, node, input, batch)?;
         }
         Ok(())

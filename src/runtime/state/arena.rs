@@ -5,8 +5,8 @@
 /// Byte strings of any length, or all of one.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    /// The length of all strings, if it is one.
-    width: Option<usize>,
+    /// The strings, if all have one length.
+    fixed: Option<FixedStrings>,
     bytes: Vec<u8>,
     /// Start and length by number.
     spans: Vec<(usize, u32)>,
@@ -16,14 +16,15 @@ pub(crate) struct Arena {
 impl Arena {
     /// Makes an arena for strings of this length, or of any if there is none.
     pub(crate) fn new(width: Option<usize>) -> Arena {
-        Arena { width, ..Arena::default() }
+        let fixed = width.map(|width| FixedStrings { width, pages: Vec::new() });
+        Arena { fixed, ..Arena::default() }
     }
 
     /// Returns a string; it must have been set.
     #[inline]
     pub(crate) fn get(&self, at: usize) -> &[u8] {
-        if let Some(width) = self.width {
-            return &self.bytes[at * width..(at + 1) * width];
+        if let Some(fixed) = &self.fixed {
+            return fixed.get(at);
         }
         let (start, len) = self.spans[at];
         &self.bytes[start..start + len as usize]
@@ -31,11 +32,8 @@ impl Arena {
 
     /// Sets a string where there is none.
     pub(crate) fn set(&mut self, at: usize, value: &[u8]) {
-        if let Some(width) = self.width {
-            if self.bytes.len() < (at + 1) * width {
-                self.bytes.resize((at + 1) * width, 0);
-            }
-            self.bytes[at * width..(at + 1) * width].copy_from_slice(value);
+        if let Some(fixed) = &mut self.fixed {
+            fixed.set(at, value);
             return;
         }
         if self.spans.len() <= at {
@@ -47,7 +45,7 @@ impl Arena {
 
     /// Removes a string.
     pub(crate) fn clear(&mut self, at: usize) {
-        if self.width.is_some() {
+        if self.fixed.is_some() {
             return;
         }
         self.dead += self.spans[at].1 as usize;
@@ -66,6 +64,60 @@ impl Arena {
 
     /// Returns how many bytes are allocated.
     pub(crate) fn allocated(&self) -> usize {
-        self.bytes.capacity() + self.spans.capacity() * size_of::<(usize, u32)>()
+        self.fixed.as_ref().map_or(0, FixedStrings::allocated)
+            + self.bytes.capacity()
+            + self.spans.capacity() * size_of::<(usize, u32)>()
+    }
+}
+
+/// How many strings of one length lie in a page.
+const PAGE: usize = 1 << 12;
+
+/// Strings of one length, in pages, which are not moved when there are more.
+#[derive(Debug)]
+struct FixedStrings {
+    width: usize,
+    /// Only the first is smaller than the others.
+    pages: Vec<Vec<u8>>,
+}
+
+impl FixedStrings {
+    #[inline]
+    fn get(&self, at: usize) -> &[u8] {
+        let start = at % PAGE * self.width;
+        &self.pages[at / PAGE][start..start + self.width]
+    }
+
+    fn set(&mut self, at: usize, value: &[u8]) {
+        let (page, start) = (at / PAGE, at % PAGE * self.width);
+        while self.pages.len() <= page {
+            let bytes = if self.pages.is_empty() { 0 } else { PAGE * self.width };
+            self.pages.push(Vec::with_capacity(bytes));
+        }
+        let page = &mut self.pages[page];
+        if page.len() < start + self.width {
+            page.resize(start + self.width, 0);
+        }
+        page[start..start + self.width].copy_from_slice(value);
+    }
+
+    fn allocated(&self) -> usize {
+        self.pages.iter().map(Vec::capacity).sum::<usize>() + self.pages.capacity() * size_of::<Vec<u8>>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn strings_of_one_length_are_found_by_number_and_give_way_to_others() {
+        let mut arena = Arena::new(Some(3));
+        arena.set(0, b"abc");
+        arena.set(PAGE + 1, b"xyz");
+        arena.clear(0);
+        arena.set(0, b"def");
+        assert_eq!((arena.get(0), arena.get(PAGE + 1)), (&b"def"[..], &b"xyz"[..]));
+        assert!(arena.allocated() < 4 * PAGE);
     }
 }

@@ -233,9 +233,16 @@ impl KeyIndex {
         }));
     }
 
+    /// Returns whether a slot has the key of a row. A number is compared at once, bytes only where the whole hash agrees.
+    #[inline]
+    fn holds(&self, slot: u32, probe: &Probe<'_>, row: usize, hash: u64) -> bool {
+        let is_number = matches!(self.keys, Keys::Narrow { .. } | Keys::Wide { .. });
+        (is_number || self.hashes[slot as usize] == hash) && self.keys.equals(slot, probe, row)
+    }
+
     #[inline]
     fn search(&self, probe: &Probe<'_>, row: usize, hash: u64, likely: u32) -> u32 {
-        if likely != ABSENT && self.hashes[likely as usize] == hash && self.keys.equals(likely, probe, row) {
+        if likely != ABSENT && self.holds(likely, probe, row, hash) {
             return likely;
         }
         let mask = self.entries.len() - 1;
@@ -247,7 +254,7 @@ impl KeyIndex {
             }
             if entry & TAG == hash & TAG {
                 let slot = entry as u32 - 1;
-                if self.hashes[slot as usize] == hash && self.keys.equals(slot, probe, row) {
+                if self.holds(slot, probe, row, hash) {
                     return slot;
                 }
             }

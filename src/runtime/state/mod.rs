@@ -8,6 +8,7 @@ mod arena;
 mod hash;
 mod key_index;
 mod keyed_rows;
+mod paged_vec;
 mod row_store;
 mod row_table;
 mod sequenced_rows;
@@ -19,6 +20,7 @@ pub(crate) use key_index::{
     ABSENT, KeyIndex, compare_narrow, is_narrow, narrow_array, narrow_values, one_nan,
 };
 pub(crate) use keyed_rows::{KeyedRows, RowChange};
+pub(crate) use paged_vec::PagedVec;
 pub(crate) use row_store::{RowCodec, RowStore};
 pub(crate) use row_table::RowTable;
 pub(crate) use sequenced_rows::SequencedRows;

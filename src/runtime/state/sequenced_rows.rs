@@ -9,7 +9,7 @@ use arrow::row::Rows;
 
 use super::row_store::RowStore;
 use super::row_table::RowTable;
-use super::{SlotTracker, StateChanges, StateTable};
+use super::{PagedVec, SlotTracker, StateChanges, StateTable};
 use crate::error::Result;
 
 /// Rows in their order of arrival.
@@ -18,8 +18,8 @@ pub(crate) struct SequencedRows {
     store: RowStore,
     table: RowTable,
     /// By number, as the next one.
-    sequences: Vec<i64>,
-    is_live: Vec<bool>,
+    sequences: PagedVec<i64>,
+    is_live: PagedVec<bool>,
     tracker: SlotTracker,
     next_sequence: i64,
 }
@@ -33,8 +33,8 @@ impl SequencedRows {
         Ok(SequencedRows {
             store: RowStore::new(input.fields().iter().map(|field| field.data_type()))?,
             table: RowTable::new(name, input, keys, true),
-            sequences: Vec::new(),
-            is_live: Vec::new(),
+            sequences: PagedVec::default(),
+            is_live: PagedVec::default(),
             tracker: SlotTracker::default(),
             next_sequence: 0,
         })
@@ -132,19 +132,14 @@ impl SequencedRows {
 
     /// Returns how many bytes are allocated.
     pub(crate) fn bytes(&self) -> usize {
-        self.store.bytes()
-            + self.tracker.bytes()
-            + self.sequences.capacity() * size_of::<i64>()
-            + self.is_live.capacity()
+        self.store.bytes() + self.tracker.bytes() + self.sequences.bytes() + self.is_live.bytes()
     }
 
     fn put(&mut self, row: &[u8], sequence: i64) -> u32 {
         let number = self.store.insert(row);
         let at = number as usize;
-        if self.sequences.len() <= at {
-            self.sequences.resize(at + 1, 0);
-            self.is_live.resize(at + 1, false);
-        }
+        self.sequences.grow(at + 1, 0);
+        self.is_live.grow(at + 1, false);
         self.sequences[at] = sequence;
         self.is_live[at] = true;
         number

@@ -3,12 +3,14 @@
 //! A slot whose key has gone must not be given to another key while a checkpoint still has to say that the key has gone. So a
 //! removed slot that an earlier checkpoint knows stays where it is until the next one has taken it.
 
+use super::PagedVec;
+
 /// Marks slots.
 #[derive(Debug, Default)]
 pub(crate) struct SlotTracker {
-    flags: Vec<u8>,
+    flags: PagedVec<u8>,
     /// Slots with `LISTED`.
-    changed: Vec<u32>,
+    changed: PagedVec<u32>,
     /// Slots with `TOUCHED`.
     touched: Vec<u32>,
 }
@@ -88,7 +90,7 @@ impl SlotTracker {
     /// Takes out what has changed since the last call; `is_live` says whether a slot has a row. Deleted slots are forgotten.
     pub(crate) fn take_changed(&mut self, is_live: impl Fn(u32) -> bool) -> ChangedSlots {
         let mut taken = ChangedSlots::default();
-        for slot in std::mem::take(&mut self.changed) {
+        for slot in std::mem::take(&mut self.changed).iter() {
             let flags = &mut self.flags[slot as usize];
             *flags &= !LISTED;
             if *flags & CHANGED == 0 {
@@ -110,15 +112,13 @@ impl SlotTracker {
 
     /// Returns how many bytes are allocated.
     pub(crate) fn bytes(&self) -> usize {
-        self.flags.capacity() + (self.changed.capacity() + self.touched.capacity()) * size_of::<u32>()
+        self.flags.bytes() + self.changed.bytes() + self.touched.capacity() * size_of::<u32>()
     }
 
     #[inline]
     fn flags_mut(&mut self, slot: u32) -> &mut u8 {
         let at = slot as usize;
-        if self.flags.len() <= at {
-            self.flags.resize(at + 1, 0);
-        }
+        self.flags.grow(at + 1, 0);
         &mut self.flags[at]
     }
 }
@@ -159,7 +159,7 @@ mod tests {
             slots.take_touched();
             slots.release(0);
         }
-        assert_eq!(slots.changed, [0]);
+        assert_eq!(slots.changed.iter().collect::<Vec<_>>(), [0]);
         slots.touch(0);
         assert_eq!(slots.take_changed(|_| true).upserts, [0]);
     }

@@ -193,6 +193,10 @@ impl Attempt<'_> {
         if mode == StopMode::Cancel {
             return true;
         }
+        if self.is_ending {
+            // The last checkpoint is underway: the job ends with it, and no other follows.
+            return false;
+        }
         if let StopMode::Savepoint { folder, .. } = &mode
             && self.store.is_none()
         {

@@ -142,8 +142,10 @@ impl Emission {
             }
             let options = RecordBatchOptions::new().with_row_count(Some(end - start));
             let batch = RecordBatch::try_new_with_options(Arc::clone(schema), columns, &options)?;
-            let kinds = Buffer::from_slice_ref(&self.kinds[start..end]);
-            output.push(ChangelogBatch::with_kind_bytes(batch, Some(kinds)));
+            let kinds = &self.kinds[start..end];
+            let has_others = kinds.iter().any(|kind| *kind != INSERT);
+            let kinds = has_others.then(|| Buffer::from_slice_ref(kinds));
+            output.push(ChangelogBatch::with_kind_bytes(batch, kinds));
         }
         self.rows.iter_mut().for_each(Vec::clear);
         self.kinds.clear();

@@ -4,16 +4,15 @@
 //! knew under it is deleted by its identity. Identities grow with arrival and survive a restore. Their lowest bits are the key
 //! group, so that rows of two workers, each of which counts for itself, never have the same.
 
-use super::super::super::state::GROUP_COUNT;
-use super::row_store::permuted;
+use super::super::super::state::{GROUP_COUNT, PagedVec};
 
 /// Remembers which rows have changed and which have gone.
 #[derive(Debug, Default)]
 pub(super) struct RowJournal {
-    ids: Vec<i64>,
-    flags: Vec<u8>,
+    ids: PagedVec<i64>,
+    flags: PagedVec<u8>,
     /// Numbers with `LISTED`.
-    changed: Vec<u32>,
+    changed: PagedVec<u32>,
     /// Identities of rows that the last checkpoint has and that are no more.
     deleted: Vec<i64>,
     /// How many rows there have been.
@@ -65,7 +64,7 @@ impl RowJournal {
 
     /// Takes out the numbers of rows to write, and the identities of those to delete.
     pub(super) fn take(&mut self) -> (Vec<u32>, Vec<i64>) {
-        let mut changed = std::mem::take(&mut self.changed);
+        let mut changed: Vec<u32> = std::mem::take(&mut self.changed).iter().collect();
         changed.retain(|number| {
             let flags = &mut self.flags[*number as usize];
             let is_changed = *flags & CHANGED != 0;
@@ -77,8 +76,8 @@ impl RowJournal {
 
     /// Keeps these rows, which get the numbers from 0 on in this order.
     pub(super) fn keep(&mut self, numbers: &[u32]) {
-        self.ids = permuted(&self.ids, numbers);
-        self.flags = permuted(&self.flags, numbers);
+        self.ids = self.ids.permuted(numbers);
+        self.flags = self.flags.permuted(numbers);
         let is_listed = |number: &u32| self.flags[*number as usize] & LISTED != 0;
         self.changed = (0..numbers.len() as u32).filter(is_listed).collect();
     }
@@ -95,18 +94,16 @@ impl RowJournal {
 
     /// Returns how many bytes are allocated.
     pub(super) fn bytes(&self) -> usize {
-        self.ids.capacity() * size_of::<i64>()
-            + self.flags.capacity()
-            + self.changed.capacity() * size_of::<u32>()
+        self.ids.bytes()
+            + self.flags.bytes()
+            + self.changed.bytes()
             + self.deleted.capacity() * size_of::<i64>()
     }
 
     fn put(&mut self, number: u32, id: i64) {
         let at = number as usize;
-        if self.ids.len() <= at {
-            self.ids.resize(at + 1, 0);
-            self.flags.resize(at + 1, 0);
-        }
+        self.ids.grow(at + 1, 0);
+        self.flags.grow(at + 1, 0);
         self.ids[at] = id;
     }
 }

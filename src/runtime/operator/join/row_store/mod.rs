@@ -11,7 +11,6 @@ mod stored_column;
 use arrow::array::ArrayRef;
 use arrow::datatypes::DataType as ArrowType;
 
-pub(super) use self::stored_column::permuted;
 use self::stored_column::{ColumnView, StoredColumn};
 use crate::error::Result;
 

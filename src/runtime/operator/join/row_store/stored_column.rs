@@ -15,7 +15,7 @@ use super::super::ABSENT;
 use super::byte_arena::ByteArena;
 use super::null_bits::NullBits;
 use crate::error::{Error, Result};
-use crate::runtime::state::RowCodec;
+use crate::runtime::state::{PagedVec, RowCodec};
 
 /// The values of a column by row number, and which of them are NULL.
 #[derive(Debug)]
@@ -29,11 +29,11 @@ pub(super) struct StoredColumn {
 #[derive(Debug)]
 enum Values {
     Null,
-    Fixed1(Vec<u8>),
-    Fixed2(Vec<u16>),
-    Fixed4(Vec<u32>),
-    Fixed8(Vec<u64>),
-    Fixed16(Vec<i128>),
+    Fixed1(PagedVec<u8>),
+    Fixed2(PagedVec<u16>),
+    Fixed4(PagedVec<u32>),
+    Fixed8(PagedVec<u64>),
+    Fixed16(PagedVec<i128>),
     Bytes(ByteArena),
     /// Values in Arrow's row encoding: nested ones.
     Encoded(RowCodec, ByteArena),
@@ -64,14 +64,14 @@ impl StoredColumn {
     pub(super) fn new(data_type: &ArrowType) -> Result<StoredColumn> {
         let values = match data_type {
             ArrowType::Null => Values::Null,
-            ArrowType::Boolean => Values::Fixed1(Vec::new()),
+            ArrowType::Boolean => Values::Fixed1(PagedVec::default()),
             ArrowType::Utf8 | ArrowType::Binary => Values::Bytes(ByteArena::default()),
             _ => match data_type.primitive_width() {
-                Some(1) => Values::Fixed1(Vec::new()),
-                Some(2) => Values::Fixed2(Vec::new()),
-                Some(4) => Values::Fixed4(Vec::new()),
-                Some(8) => Values::Fixed8(Vec::new()),
-                _ if matches!(data_type, ArrowType::Decimal128(..)) => Values::Fixed16(Vec::new()),
+                Some(1) => Values::Fixed1(PagedVec::default()),
+                Some(2) => Values::Fixed2(PagedVec::default()),
+                Some(4) => Values::Fixed4(PagedVec::default()),
+                Some(8) => Values::Fixed8(PagedVec::default()),
+                _ if matches!(data_type, ArrowType::Decimal128(..)) => Values::Fixed16(PagedVec::default()),
                 _ => Values::Encoded(
                     RowCodec::new(std::iter::once((data_type.clone(), SortOptions::default())))?,
                     ByteArena::default(),
@@ -171,7 +171,7 @@ impl StoredColumn {
         Ok(match &self.values {
             Values::Null => Arc::new(NullArray::new(numbers.len())),
             Values::Fixed1(values) if self.data_type == ArrowType::Boolean => {
-                let value = |at: usize| values.get(numbers[at] as usize).is_some_and(|value| *value != 0);
+                let value = |at: usize| values.get(numbers[at] as usize).is_some_and(|value| value != 0);
                 Arc::new(BooleanArray::new(BooleanBuffer::collect_bool(numbers.len(), value), nulls))
             }
             Values::Fixed1(values) => fixed_array(&self.data_type, values, numbers, nulls)?,
@@ -209,11 +209,11 @@ impl StoredColumn {
     pub(super) fn keep(&mut self, numbers: &[u32]) {
         match &mut self.values {
             Values::Null => {}
-            Values::Fixed1(values) => *values = permuted(values, numbers),
-            Values::Fixed2(values) => *values = permuted(values, numbers),
-            Values::Fixed4(values) => *values = permuted(values, numbers),
-            Values::Fixed8(values) => *values = permuted(values, numbers),
-            Values::Fixed16(values) => *values = permuted(values, numbers),
+            Values::Fixed1(values) => *values = values.permuted(numbers),
+            Values::Fixed2(values) => *values = values.permuted(numbers),
+            Values::Fixed4(values) => *values = values.permuted(numbers),
+            Values::Fixed8(values) => *values = values.permuted(numbers),
+            Values::Fixed16(values) => *values = values.permuted(numbers),
             Values::Bytes(arena) | Values::Encoded(_, arena) => arena.keep(numbers),
         }
         self.nulls.keep(numbers);
@@ -223,11 +223,11 @@ impl StoredColumn {
     pub(super) fn bytes(&self) -> usize {
         let values = match &self.values {
             Values::Null => 0,
-            Values::Fixed1(values) => values.capacity(),
-            Values::Fixed2(values) => values.capacity() * 2,
-            Values::Fixed4(values) => values.capacity() * 4,
-            Values::Fixed8(values) => values.capacity() * 8,
-            Values::Fixed16(values) => values.capacity() * 16,
+            Values::Fixed1(values) => values.bytes(),
+            Values::Fixed2(values) => values.bytes(),
+            Values::Fixed4(values) => values.bytes(),
+            Values::Fixed8(values) => values.bytes(),
+            Values::Fixed16(values) => values.bytes(),
             Values::Bytes(arena) | Values::Encoded(_, arena) => arena.bytes(),
         };
         values + self.nulls.bytes()
@@ -251,15 +251,8 @@ fn fixed<T: ArrowNativeType>(column: &ArrayRef) -> ScalarBuffer<T> {
     ScalarBuffer::new(data.buffers()[0].clone(), data.offset(), data.len())
 }
 
-/// Returns chosen values, in the order of the choice.
-pub(in super::super) fn permuted<T: Copy>(values: &[T], numbers: &[u32]) -> Vec<T> {
-    numbers.iter().map(|number| values[*number as usize]).collect()
-}
-
-fn put<T: Copy + Default>(stored: &mut Vec<T>, len: usize, numbers: &[u32], values: &[T], rows: &[u32]) {
-    if stored.len() < len {
-        stored.resize(len, T::default());
-    }
+fn put<T: Copy + Default>(stored: &mut PagedVec<T>, len: usize, numbers: &[u32], values: &[T], rows: &[u32]) {
+    stored.grow(len, T::default());
     for (number, row) in numbers.iter().zip(rows) {
         stored[*number as usize] = values[*row as usize];
     }
@@ -267,11 +260,11 @@ fn put<T: Copy + Default>(stored: &mut Vec<T>, len: usize, numbers: &[u32], valu
 
 fn fixed_array<T: ArrowNativeType>(
     data_type: &ArrowType,
-    stored: &[T],
+    stored: &PagedVec<T>,
     numbers: &[u32],
     nulls: Option<NullBuffer>,
 ) -> Result<ArrayRef> {
-    let value = |number: &u32| stored.get(*number as usize).copied().unwrap_or_default();
+    let value = |number: &u32| stored.get(*number as usize).unwrap_or_default();
     let values: Vec<T> = numbers.iter().map(value).collect();
     let data = ArrayData::builder(data_type.clone())
         .len(numbers.len())

@@ -2,7 +2,6 @@
 
 use hashbrown::HashTable;
 
-use super::super::row_store::permuted;
 use super::{ABSENT, SideState, spread};
 
 /// The number of free rows that are not worth the work.
@@ -34,7 +33,7 @@ impl SideState {
         }
         let counts = [&mut self.hashes, &mut self.multiplicities, &mut self.associations];
         for counts in counts.into_iter().filter(|counts| !counts.is_empty()) {
-            *counts = permuted(counts, &kept);
+            *counts = counts.permuted(&kept);
         }
         let mut index = HashTable::with_capacity(self.index.len());
         for row in self.index.iter().map(|row| numbers[*row as usize]) {

@@ -15,7 +15,7 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use hashbrown::HashTable;
 
-use super::super::super::state::{ABSENT, StateTable, hash_rows, key_group};
+use super::super::super::state::{ABSENT, PagedVec, StateTable, hash_rows, key_group};
 use super::row_journal::RowJournal;
 use super::row_store::{RowStore, RowsView};
 use crate::changelog::{ChangelogMode, RowKind};
@@ -89,11 +89,11 @@ pub(super) struct SideState {
     /// By key slot.
     chains: Vec<Chain>,
     /// By row number, as all that follow; `prev` only where rows are taken back.
-    next: Vec<u32>,
-    prev: Vec<u32>,
-    hashes: Vec<u32>,
-    multiplicities: Vec<u32>,
-    associations: Vec<u32>,
+    next: PagedVec<u32>,
+    prev: PagedVec<u32>,
+    hashes: PagedVec<u32>,
+    multiplicities: PagedVec<u32>,
+    associations: PagedVec<u32>,
     free: Vec<u32>,
     /// The rows of long chains.
     index: HashTable<u32>,
@@ -138,11 +138,11 @@ impl SideState {
             table,
             store,
             chains: Vec::new(),
-            next: Vec::new(),
-            prev: Vec::new(),
-            hashes: Vec::new(),
-            multiplicities: Vec::new(),
-            associations: Vec::new(),
+            next: PagedVec::default(),
+            prev: PagedVec::default(),
+            hashes: PagedVec::default(),
+            multiplicities: PagedVec::default(),
+            associations: PagedVec::default(),
             free: Vec::new(),
             index: HashTable::new(),
             journal: RowJournal::default(),
@@ -261,18 +261,18 @@ impl SideState {
         numbers.reverse();
         numbers.extend(self.capacity as u32..(self.capacity + count - reused) as u32);
         self.capacity += count - reused;
-        self.next.resize(self.capacity, ABSENT);
+        self.next.grow(self.capacity, ABSENT);
         if self.layout.lookup != Lookup::Never {
-            self.prev.resize(self.capacity, ABSENT);
+            self.prev.grow(self.capacity, ABSENT);
         }
         if self.layout.lookup == Lookup::Hash {
-            self.hashes.resize(self.capacity, 0);
+            self.hashes.grow(self.capacity, 0);
         }
         if self.layout.counts_equal_rows {
-            self.multiplicities.resize(self.capacity, 0);
+            self.multiplicities.grow(self.capacity, 0);
         }
         if self.layout.counts_associations {
-            self.associations.resize(self.capacity, 0);
+            self.associations.grow(self.capacity, 0);
         }
         Ok(numbers)
     }
@@ -405,11 +405,11 @@ impl SideState {
 
     /// Returns how many bytes are allocated.
     pub(super) fn bytes(&self) -> usize {
-        let numbers =
-            [&self.next, &self.prev, &self.hashes, &self.multiplicities, &self.associations, &self.free];
+        let numbers = [&self.next, &self.prev, &self.hashes, &self.multiplicities, &self.associations];
         self.store.bytes()
             + self.chains.capacity() * size_of::<Chain>()
-            + numbers.iter().map(|numbers| numbers.capacity() * size_of::<u32>()).sum::<usize>()
+            + numbers.into_iter().map(PagedVec::bytes).sum::<usize>()
+            + self.free.capacity() * size_of::<u32>()
             + self.index.allocation_size()
             + self.journal.bytes()
     }

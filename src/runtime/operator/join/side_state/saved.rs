@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType as ArrowType, Field, Int64Type, Schema, SchemaRef};
 
-use super::super::super::super::state::{StateChanges, StateTable, stable_names};
+use super::super::super::super::state::{PagedVec, StateChanges, StateTable, stable_names};
 use super::super::row_journal::RowJournal;
 use super::{SideLayout, SideState};
 use crate::error::Result;
@@ -45,7 +45,7 @@ impl SideState {
         })
     }
 
-    fn saved_counts(&self) -> impl Iterator<Item = &Vec<u32>> {
+    fn saved_counts(&self) -> impl Iterator<Item = &PagedVec<u32>> {
         let multiplicities = self.layout.counts_equal_rows.then_some(&self.multiplicities);
         multiplicities.into_iter().chain(self.layout.counts_associations.then_some(&self.associations))
     }
