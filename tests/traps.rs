@@ -256,3 +256,47 @@ fn point_70_a_top_n_takes_nan_for_the_largest() {
     let answer = rows(&query).unwrap();
     assert_eq!(answer.last().unwrap(), "+I 5");
 }
+
+#[test]
+fn maps_are_keys_of_groups_joins_and_distinct_values() {
+    let table = changes(
+        "id INT, m MAP<STRING, INT>",
+        "+I 1, {\"a\": 1}\n+I 2, {\"a\": 1}\n+I 3, null\n-D 1, {\"a\": 1}",
+    );
+    let grouped = format!("{table}SELECT m, COUNT(*) FROM t GROUP BY m;");
+    expect(&grouped, &["+I {a=1} 1", "-U {a=1} 1", "+U {a=1} 2", "+I NULL 1", "-U {a=1} 2", "+U {a=1} 1"]);
+    expect(&format!("{table}SELECT DISTINCT m, ARRAY[m] FROM t WHERE id < 3;"), &["+I {a=1} [{a=1}]"]);
+    let joined = format!("{table}SELECT a.id, b.id FROM t AS a JOIN t AS b ON a.m = b.m AND a.id < b.id;");
+    expect(&joined, &["+I 1 2", "-D 1 2"]);
+    let nested = format!(
+        "{table}SELECT a.id, b.r FROM t AS a JOIN (SELECT id, ROW(id, ARRAY[m]) AS r FROM t) AS b ON a.id = b.id WHERE a.id > 1;"
+    );
+    expect(&nested, &["+I 2 (2, [{a=1}])", "+I 3 (3, [NULL])"]);
+    let aggregated =
+        format!("{table}SELECT COUNT(DISTINCT m), LAST_VALUE(m), COLLECT(m) FROM t WHERE id <> 3;");
+    expect(
+        &aggregated,
+        &[
+            "+I 1 {a=1} {{a=1}=1}",
+            "-U 1 {a=1} {{a=1}=1}",
+            "+U 1 {a=1} {{a=1}=2}",
+            "-U 1 {a=1} {{a=1}=2}",
+            "+U 1 {a=1} {{a=1}=1}",
+        ],
+    );
+}
+
+#[test]
+fn maps_as_keys_in_batch_mode_are_refused_by_name() {
+    let table = changes("id INT, m MAP<STRING, INT>", "+I 1, {\"a\": 1}")
+        .replace("'changelog-mode' = 'I,UB,UA,D', ", "");
+    let table = table.replace("[\"+I\", ", "[");
+    for query in [
+        "SELECT m, COUNT(*) FROM t GROUP BY m",
+        "SELECT COLLECT(m) FROM t",
+        "SELECT m FROM t EXCEPT SELECT m FROM t",
+    ] {
+        let message = refusal(&format!("SET 'execution.runtime-mode' = 'batch';\n{table}{query};"));
+        assert!(message.contains("MAP in batch mode is not supported yet"), "{query}: {message}");
+    }
+}

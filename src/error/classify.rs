@@ -44,6 +44,9 @@ fn shared(error: &DataFusionError) -> Error {
         {
             return own.duplicate();
         }
+        if let Some(ArrowError::NotYetImplemented(message)) = error.downcast_ref::<ArrowError>() {
+            return not_yet(message);
+        }
         cause = error.source();
     }
     Error::internal(error.strip_backtrace())
@@ -77,9 +80,21 @@ impl From<ArrowError> for Error {
             ArrowError::IoError(message, inner) => {
                 Error::new(ErrorKind::Unavailable, message).caused_by(inner)
             }
+            ArrowError::NotYetImplemented(message) => not_yet(&message),
             other => Error::internal(other.to_string()).caused_by(other),
         }
     }
+}
+
+/// Words what Arrow does not do; of comparing maps it tells with a dump of its types.
+fn not_yet(message: &str) -> Error {
+    if message.starts_with("Row format support") {
+        return Error::unsupported(
+            "grouping, sorting or comparing rows by a MAP in batch mode is not supported yet",
+        )
+        .hint("Take single values of it, such as m['key'], or run the query in streaming mode.");
+    }
+    Error::unsupported(message)
 }
 
 impl From<Error> for DataFusionError {

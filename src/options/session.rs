@@ -172,7 +172,7 @@ session_options! {
     STATE_BACKEND_TYPE: String = "state.backend.type", default "hashmap" old "state.backend";
         "Accepted without effect: there is one state store."
     STATE_TTL: Duration = "table.exec.state.ttl", default "0 ms" old "execution.min-idle-state-retention", "table.exec.state.min-retention";
-        "How long the state of a key is kept after its last change; 0 keeps it for ever."
+        "How long the state of a key is kept after its last change; checked, but state does not expire yet."
 
     // Restarts.
     RESTART_STRATEGY_TYPE: String = "restart-strategy.type", optional old "restart-strategy";

@@ -4,7 +4,9 @@
 use super::{JobId, Session};
 use crate::connector::{Boundedness, OutputStream};
 use crate::error::{Error, Result, render};
-use crate::options::{CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, JOB_RESUME, OptionDef, RECOVERY_PATH};
+use crate::options::{
+    CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, JOB_RESUME, OptionDef, RECOVERY_PATH, STATE_TTL,
+};
 use crate::plan::{JobGraph, OperatorSpec};
 use crate::runtime::{JobHandle, JobOrigin, JobSettings};
 
@@ -47,6 +49,9 @@ impl Session {
                 self.tell(&format!("Job '{name}' starts anew: there is no checkpoint of a job of that name"));
             }
             JobOrigin::Nothing { left_alone: None } => {}
+        }
+        if !self.config.get(&STATE_TTL)?.is_zero() {
+            self.warn(&format!("State does not expire yet: '{}' is kept without effect", STATE_TTL.key()));
         }
         Ok(())
     }

@@ -120,16 +120,16 @@ fn set_parallelism(config: &SessionConfig) -> Result<Option<usize>> {
     if of_tables == 0 || of_tables < -1 {
         return Err(wrong(TABLE_DEFAULT_PARALLELISM.key(), "must be at least 1, or -1"));
     }
-    let number = if of_tables > 0 {
-        of_tables
+    let (key, number) = if of_tables > 0 {
+        (TABLE_DEFAULT_PARALLELISM.key(), of_tables)
     } else if config.is_given(&PARALLELISM_DEFAULT) {
-        config.get(&PARALLELISM_DEFAULT)?
+        (PARALLELISM_DEFAULT.key(), config.get(&PARALLELISM_DEFAULT)?)
     } else {
         return Ok(None);
     };
     match usize::try_from(number) {
         Ok(number) if (1..=GROUP_COUNT).contains(&number) => Ok(Some(number)),
-        _ => Err(wrong(PARALLELISM_DEFAULT.key(), &format!("must be between 1 and {GROUP_COUNT}"))),
+        _ => Err(wrong(key, &format!("must be between 1 and {GROUP_COUNT}"))),
     }
 }
 
@@ -220,6 +220,9 @@ pub(super) fn local_path(key: &str, uri: &str) -> Result<PathBuf> {
         }
         None => uri.strip_prefix("file:").unwrap_or(uri),
     };
+    if path.is_empty() {
+        return Err(wrong(key, "must not be empty"));
+    }
     Ok(std::path::absolute(path)?)
 }
 

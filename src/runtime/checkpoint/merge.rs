@@ -5,18 +5,17 @@
 use std::fs::File;
 use std::sync::Arc;
 
-use arrow::array::{
-    Array, ArrayRef, AsArray, RecordBatch, RecordBatchOptions, UInt8Array, UInt32Array, new_null_array,
-};
-use arrow::compute::take;
-use arrow::datatypes::{DataType, Float32Type, Float64Type, Schema, SchemaRef};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::array::{ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array, new_null_array};
+use arrow::compute::{SortOptions, take};
+use arrow::datatypes::{Schema, SchemaRef};
+use arrow::row::Rows;
 use hashbrown::HashTable;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::segment::{BlockEntry, Segment};
 use crate::connector::CheckpointId;
-use crate::error::{Error, Result};
+use crate::error::Result;
+use crate::runtime::state::RowCodec;
 
 /// Which table is merged, and as which columns its rows come out.
 #[derive(Debug, Clone, Copy)]
@@ -43,7 +42,7 @@ pub(super) struct TableMerge<'a> {
     /// Newest first.
     cursors: Vec<Cursor<'a>>,
     key_count: usize,
-    keys: RowConverter,
+    keys: RowCodec,
     keeps_deletes: bool,
 }
 
@@ -83,11 +82,9 @@ impl<'a> TableMerge<'a> {
         keeps_deletes: bool,
     ) -> Result<TableMerge<'a>> {
         let key_schema = key_schema(table.schema, table.key_count);
-        let mut sort_fields: Vec<SortField> =
-            key_schema.fields().iter().map(|field| SortField::new(field.data_type().clone())).collect();
-        if sort_fields.is_empty() {
-            sort_fields.push(SortField::new(DataType::UInt8));
-        }
+        let keys =
+            key_schema.fields().iter().map(|field| (field.data_type().clone(), SortOptions::default()));
+        let keys = RowCodec::new(keys)?;
         let mut cursors = Vec::new();
         for segment in segments.iter().rev().filter(|segment| segment.entry().last >= table.since) {
             let Some(blocks) = segment.table(table.operator, table.name) else { continue };
@@ -98,7 +95,7 @@ impl<'a> TableMerge<'a> {
                 deletes: BlockCursor::new(&blocks.deletes, &key_schema),
             });
         }
-        Ok(TableMerge { cursors, key_count: table.key_count, keys: converter(sort_fields)?, keeps_deletes })
+        Ok(TableMerge { cursors, key_count: table.key_count, keys, keeps_deletes })
     }
 
     /// Returns the rows of a group, which must be above that of the last call.
@@ -148,36 +145,8 @@ impl<'a> TableMerge<'a> {
 
     /// Returns the keys of rows, comparable by bytes.
     fn key_rows(&self, rows: &RecordBatch) -> Result<Rows> {
-        if self.key_count == 0 {
-            // All rows have the same key.
-            let same: ArrayRef = Arc::new(UInt8Array::from(vec![0; rows.num_rows()]));
-            return Ok(self.keys.convert_columns(&[same])?);
-        }
-        let columns: Vec<ArrayRef> = rows.columns()[..self.key_count].iter().map(with_one_nan).collect();
-        Ok(self.keys.convert_columns(&columns)?)
+        self.keys.encode(&rows.columns()[..self.key_count], rows.num_rows())
     }
-}
-
-/// Makes every NaN the same, as `hash_rows` and Flink have it.
-fn with_one_nan(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        DataType::Float32 => {
-            let values = column.as_primitive::<Float32Type>();
-            Arc::new(values.unary::<_, Float32Type>(|value| if value.is_nan() { f32::NAN } else { value }))
-        }
-        DataType::Float64 => {
-            let values = column.as_primitive::<Float64Type>();
-            Arc::new(values.unary::<_, Float64Type>(|value| if value.is_nan() { f64::NAN } else { value }))
-        }
-        _ => Arc::clone(column),
-    }
-}
-
-fn converter(fields: Vec<SortField>) -> Result<RowConverter> {
-    RowConverter::new(fields).map_err(|error| {
-        Error::unsupported(format!("state whose key cannot be compared is not supported yet: {error}"))
-            .hint("Group, join or partition by columns of other types.")
-    })
 }
 
 /// The keys that newer segments have.

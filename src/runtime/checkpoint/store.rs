@@ -10,7 +10,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::checkpoint_data::{CheckpointData, OperatorChanges};
 use super::compaction::{merge_segments, merge_start};
-use super::disk::Disk;
+use super::disk::{Disk, cannot};
 use super::job_folder::{JobFolder, checkpoint_folders, entries};
 use super::manifest::{METADATA, METADATA_DRAFT, Manifest, OperatorState, SHARED, SegmentEntry, TableState};
 use super::restore::Restore;
@@ -175,6 +175,7 @@ impl CheckpointStore {
         }
         self.describe_tables(number, &data.operators);
         self.unwritten.push((number, data.operators));
+        self.check_segments()?;
         let mut bytes = self.write_segments()?;
         let manifest = Manifest {
             product_version: env!("CARGO_PKG_VERSION").to_owned(),
@@ -321,6 +322,22 @@ impl CheckpointStore {
             self.unwritten.remove(0);
         }
         Ok(bytes)
+    }
+
+    /// Checks that the files are there on which the checkpoint builds: somebody may have removed the folder meanwhile.
+    fn check_segments(&self) -> Result<()> {
+        for segment in &self.segments {
+            let path = self.shared.join(&segment.file);
+            let length = std::fs::metadata(&path).map_err(|error| cannot("read", &path, error))?.len();
+            if length != segment.bytes {
+                return Err(Error::data(format!(
+                    "checkpoint file '{}' has {length} bytes instead of {}: somebody has changed it",
+                    path.display(),
+                    segment.bytes
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// Writes a manifest; with its name the checkpoint exists. Returns its length.

@@ -43,7 +43,7 @@ impl Driver {
             match self.next_start(&error, &mut restarts).await {
                 Err(error) => break Err(error),
                 Ok((delay, from)) => {
-                    warn!(job = %self.job.settings.name, %error, "the job starts again");
+                    warn!(job = %self.job.settings.name, %error, hint = error.hint_text(), "the job starts again");
                     self.stops.refuse(&error);
                     start = from.or(start);
                     is_restart = true;

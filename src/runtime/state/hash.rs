@@ -8,9 +8,9 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray};
 use arrow::compute::SortOptions;
 use arrow::datatypes::{ArrowPrimitiveType, DataType as ArrowType, Decimal128Type, Float32Type, Float64Type};
 use arrow::downcast_primitive_array;
-use arrow::row::{RowConverter, SortField};
 use xxhash_rust::xxh3::xxh3_64;
 
+use super::row_store::RowCodec;
 use crate::error::{Error, Result};
 
 /// How many key groups there are: as many as workers can ever be.
@@ -157,12 +157,8 @@ fn hash_bytes<'a>(len: usize, value: impl Fn(usize) -> Option<&'a [u8]>, is_firs
 
 /// Nested values hash by their row encoding, which is the same for equal values.
 fn hash_nested(column: &ArrayRef, is_first: bool, hashes: &mut [u64]) -> Result<()> {
-    let converter = RowConverter::new(vec![SortField::new_with_options(
-        column.data_type().clone(),
-        SortOptions::default(),
-    )])
-    .map_err(|error| not_a_key(column.data_type()).caused_by(error))?;
-    let rows = converter.convert_columns(std::slice::from_ref(column))?;
+    let codec = RowCodec::new(std::iter::once((column.data_type().clone(), SortOptions::default())))?;
+    let rows = codec.encode(std::slice::from_ref(column), column.len())?;
     for (hash, row) in hashes.iter_mut().zip(rows.iter()) {
         fold(hash, xxh3_64(row.as_ref()), is_first);
     }

@@ -9,12 +9,14 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, PrimitiveArray};
 use arrow::buffer::{NullBuffer, ScalarBuffer};
+use arrow::compute::SortOptions;
 use arrow::datatypes::{ArrowNativeType, DataType as ArrowType, Decimal128Type, Float32Type, Float64Type};
 use arrow::downcast_primitive_array;
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::row::Rows;
 
 use super::arena::Arena;
 use super::hash::not_a_key;
+use super::row_store::RowCodec;
 use crate::error::{Error, Result};
 
 /// The slot of a key that is not there.
@@ -57,7 +59,7 @@ enum ByteKeys {
     /// The value itself.
     Plain(ArrowType),
     /// A row of several columns.
-    Rows(RowConverter),
+    Rows(RowCodec),
 }
 
 /// The keys of a batch, in the form in which they are compared.
@@ -89,10 +91,12 @@ impl KeyIndex {
                 null_slot: ABSENT,
             },
             types => {
-                let fields = types.iter().map(|data_type| SortField::new(data_type.clone())).collect();
-                let converter =
-                    RowConverter::new(fields).map_err(|error| not_a_key(&types[0]).caused_by(error))?;
-                Keys::Bytes { column: ByteKeys::Rows(converter), arena: Arena::default(), null_slot: ABSENT }
+                let columns = types.iter().map(|data_type| (data_type.clone(), SortOptions::default()));
+                Keys::Bytes {
+                    column: ByteKeys::Rows(RowCodec::new(columns)?),
+                    arena: Arena::default(),
+                    null_slot: ABSENT,
+                }
             }
         };
         Ok(KeyIndex {
@@ -311,9 +315,8 @@ impl KeyIndex {
             {
                 Probe::Plain(column.as_ref(), column.nulls())
             }
-            (Keys::Bytes { column: ByteKeys::Rows(converter), .. }, columns) => {
-                let columns: Vec<ArrayRef> = columns.iter().map(one_nan).collect();
-                Probe::Rows(converter.convert_columns(&columns)?)
+            (Keys::Bytes { column: ByteKeys::Rows(codec), .. }, columns) => {
+                Probe::Rows(codec.encode(columns, columns.first().map_or(0, Array::len))?)
             }
             _ => return Err(Error::internal("a key has other columns than its index")),
         })
@@ -534,9 +537,8 @@ impl Keys {
                     arrow::compute::cast(&binary, data_type)?
                 }]
             }
-            Keys::Bytes { column: ByteKeys::Rows(converter), arena, .. } => {
-                let parser = converter.parser();
-                converter.convert_rows(slots.iter().map(|slot| parser.parse(arena.get(*slot as usize))))?
+            Keys::Bytes { column: ByteKeys::Rows(codec), arena, .. } => {
+                codec.decode(slots.iter().map(|slot| arena.get(*slot as usize)))?
             }
         })
     }
@@ -636,5 +638,24 @@ mod tests {
                 prop_assert_eq!(index.len(), model.len());
             }
         }
+    }
+
+    #[test]
+    fn maps_are_keys_by_their_entries() {
+        use arrow::array::{Int64Builder, MapBuilder, StringBuilder};
+        let mut builder = MapBuilder::new(None, StringBuilder::new(), Int64Builder::new());
+        for entries in [Some(vec![("a", 1)]), None, Some(vec![]), Some(vec![("a", 1)]), Some(vec![("a", 2)])]
+        {
+            for (key, value) in entries.iter().flatten() {
+                builder.keys().append_value(key);
+                builder.values().append_value(*value);
+            }
+            builder.append(entries.is_some()).unwrap();
+        }
+        let maps: ArrayRef = Arc::new(builder.finish());
+        let mut index = KeyIndex::new(&[maps.data_type().clone()]).unwrap();
+        let slots = intern(&mut index, std::slice::from_ref(&maps));
+        assert_eq!(slots, [0, 1, 2, 0, 3]);
+        assert_eq!(index.columns(&slots).unwrap()[0].to_data(), maps.to_data());
     }
 }

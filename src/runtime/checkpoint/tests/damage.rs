@@ -164,3 +164,18 @@ fn a_place_without_a_checkpoint_is_named() {
         assert_eq!(error.kind(), ErrorKind::State);
     }
 }
+
+#[test]
+fn a_checkpoint_that_would_build_on_removed_files_fails_and_names_the_first() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path(), 1, 1);
+    let rows = |from: i64| operator("agg", groups(), changes(&[(from, Some("a".to_owned()))], &[], 1));
+    write(&mut store, vec![rows(1)]).unwrap();
+    let latest = store.latest().unwrap();
+    let shared = latest.parent().unwrap().join("shared");
+    let removed = files(&shared).remove(0);
+    fs::remove_dir_all(&shared).unwrap();
+    let error = write(&mut store, vec![rows(2)]).unwrap_err();
+    assert!(error.message().contains(&removed.display().to_string()), "{error}");
+    assert_eq!(store.latest().unwrap(), latest, "no checkpoint that cannot be restored");
+}

@@ -7,7 +7,7 @@ fn claims(operators: Vec<OperatorClaim>) -> Claims {
 }
 
 fn claim(uid: &str, table: StateTable) -> OperatorClaim {
-    OperatorClaim { uid: uid.to_owned(), kind: "GroupAggregate".to_owned(), tables: vec![table] }
+    OperatorClaim { uid: uid.to_owned(), kind: "Join".to_owned(), tables: vec![table] }
 }
 
 /// The table `groups` with a further column.
@@ -87,7 +87,7 @@ fn what_does_not_fit_is_refused_with_what_has_changed() {
     assert_eq!(
         error.message(),
         format!(
-            "the state in '{}' holds what nothing in the job claims:\n  GroupAggregate 'gone'\n  \
+            "the state in '{}' holds what nothing in the job claims:\n  Join 'gone'\n  \
              the position of source 'orders'\n  what sink 'files' has prepared",
             path.display()
         )
@@ -104,7 +104,7 @@ fn what_does_not_fit_is_refused_with_what_has_changed() {
     assert_eq!(
         error.message(),
         format!(
-            "the state in '{}' does not fit the job:\n  GroupAggregate 'agg': column 'v' of table 'groups' was Utf8 and is Int64",
+            "the state in '{}' does not fit the job:\n  Join 'agg': column 'v' of table 'groups' was Utf8 and is Int64",
             path.display()
         )
     );
@@ -144,7 +144,7 @@ fn changes_that_do_not_fit_their_table_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path(), 1, 1);
     let error = write(&mut store, vec![operator("agg", wider(), changes(&[(1, None)], &[], 1))]).unwrap_err();
-    assert_eq!(error.message(), "GroupAggregate 'agg' has changes that do not fit its table 'groups'");
+    assert_eq!(error.message(), "Join 'agg' has changes that do not fit its table 'groups'");
 }
 
 #[test]

@@ -89,7 +89,7 @@ fn changes(upserts: &[(i64, Option<String>)], deletes: &[i64], workers: usize) -
 fn operator(uid: &str, table: StateTable, changes: Vec<StateChanges>) -> OperatorChanges {
     OperatorChanges {
         uid: uid.to_owned(),
-        kind: "GroupAggregate".to_owned(),
+        kind: "Join".to_owned(),
         tables: vec![table],
         workers: changes.into_iter().map(|changes| vec![changes]).collect(),
     }

@@ -479,14 +479,14 @@ impl Attempt<'_> {
         let largest: Vec<String> = nodes
             .iter()
             .take(3)
-            .map(|node| format!("{} has {}", self.job.blueprint.name(*node), megabytes(bytes_of(*node))))
+            .map(|node| format!("{} has {}", self.job.blueprint.name(*node), size_text(bytes_of(*node))))
             .collect();
         Err(Error::new(
             ErrorKind::State,
             format!(
                 "the job's state takes {} and may take {}: {}",
-                megabytes(total),
-                megabytes(budget),
+                size_text(total),
+                size_text(budget),
                 largest.join(", ")
             ),
         )
@@ -530,6 +530,10 @@ async fn closed(reader: Option<&mpsc::Sender<Result<ChangelogBatch>>>) {
     }
 }
 
-fn megabytes(bytes: usize) -> String {
-    format!("{:.1} MB", bytes as f64 / f64::from(1 << 20))
+fn size_text(bytes: usize) -> String {
+    match bytes {
+        0..1024 => format!("{bytes} bytes"),
+        1024..0x10_0000 => format!("{:.1} kB", bytes as f64 / 1024.0),
+        _ => format!("{:.1} MB", bytes as f64 / f64::from(1 << 20)),
+    }
 }

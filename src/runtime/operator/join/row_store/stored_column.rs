@@ -3,18 +3,19 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayData, ArrayRef, AsArray, BinaryArray, BooleanArray, ListArray, MapArray, NullArray,
-    StringArray, make_array, new_null_array,
+    Array, ArrayData, ArrayRef, AsArray, BinaryArray, BooleanArray, NullArray, StringArray, make_array,
+    new_null_array,
 };
 use arrow::buffer::{BooleanBuffer, Buffer, NullBuffer, OffsetBuffer, ScalarBuffer};
-use arrow::datatypes::{ArrowNativeType, DataType as ArrowType, FieldRef};
-use arrow::row::{RowConverter, Rows, SortField};
+use arrow::compute::SortOptions;
+use arrow::datatypes::{ArrowNativeType, DataType as ArrowType};
+use arrow::row::Rows;
 
 use super::super::ABSENT;
 use super::byte_arena::ByteArena;
 use super::null_bits::NullBits;
 use crate::error::{Error, Result};
-use crate::runtime::state::PagedVec;
+use crate::runtime::state::{PagedVec, RowCodec};
 
 /// The values of a column by row number, and which of them are NULL.
 #[derive(Debug)]
@@ -35,7 +36,7 @@ enum Values {
     Fixed16(PagedVec<i128>),
     Bytes(ByteArena),
     /// Values in Arrow's row encoding: nested ones.
-    Encoded(RowConverter, ByteArena),
+    Encoded(RowCodec, ByteArena),
 }
 
 /// A column of a batch, in the form in which it is written and compared.
@@ -71,7 +72,10 @@ impl StoredColumn {
                 Some(4) => Values::Fixed4(PagedVec::default()),
                 Some(8) => Values::Fixed8(PagedVec::default()),
                 _ if matches!(data_type, ArrowType::Decimal128(..)) => Values::Fixed16(PagedVec::default()),
-                _ => Values::Encoded(converter(data_type)?, ByteArena::default()),
+                _ => Values::Encoded(
+                    RowCodec::new(std::iter::once((data_type.clone(), SortOptions::default())))?,
+                    ByteArena::default(),
+                ),
             },
         };
         Ok(StoredColumn { data_type: data_type.clone(), values, nulls: NullBits::default() })
@@ -107,8 +111,8 @@ impl StoredColumn {
                 let values = column.as_binary::<i32>();
                 ViewValues::Bytes(values.offsets().clone(), values.values().clone())
             }
-            Values::Encoded(converter, _) => {
-                ViewValues::Encoded(converter.convert_columns(&[encodable(column)])?)
+            Values::Encoded(codec, _) => {
+                ViewValues::Encoded(codec.encode(std::slice::from_ref(column), column.len())?)
             }
         };
         // A nested NULL is part of the encoding.
@@ -183,18 +187,13 @@ impl StoredColumn {
                     Arc::new(BinaryArray::try_new(offsets, bytes, nulls)?)
                 }
             }
-            Values::Encoded(converter, arena) => {
-                let null = converter.convert_columns(&[encodable(&new_null_array(&self.data_type, 1))])?;
-                let parser = converter.parser();
-                let rows = numbers.iter().map(|number| {
-                    let is_absent = *number == ABSENT;
-                    parser.parse(if is_absent { null.row(0).data() } else { arena.get(*number as usize) })
+            Values::Encoded(codec, arena) => {
+                let null = codec.encode(&[new_null_array(&self.data_type, 1)], 1)?;
+                let rows = numbers.iter().map(|number| match *number {
+                    ABSENT => null.row(0).data(),
+                    number => arena.get(number as usize),
                 });
-                let column = Arc::clone(&converter.convert_rows(rows)?[0]);
-                match &self.data_type {
-                    ArrowType::Map(entries, is_sorted) => map_of(entries, *is_sorted, &column)?,
-                    _ => column,
-                }
+                codec.decode(rows)?.swap_remove(0)
             }
         })
     }
@@ -244,40 +243,6 @@ impl ViewValues {
             _ => &[],
         }
     }
-}
-
-/// Returns the encoder of a nested type.
-fn converter(data_type: &ArrowType) -> Result<RowConverter> {
-    let encoded = match data_type {
-        ArrowType::Map(entries, _) => ArrowType::List(Arc::clone(entries)),
-        other => other.clone(),
-    };
-    RowConverter::new(vec![SortField::new(encoded)]).map_err(|error| {
-        Error::unsupported(format!(
-            "a column of type {data_type} in a join in streaming mode is not supported yet"
-        ))
-        .hint("Select the parts that are needed before the join.")
-        .caused_by(error)
-    })
-}
-
-/// Returns a column as it can be encoded: a map is the list of its entries.
-fn encodable(column: &ArrayRef) -> ArrayRef {
-    match column.data_type() {
-        ArrowType::Map(entries, _) => {
-            let map = column.as_map();
-            let values: ArrayRef = Arc::new(map.entries().clone());
-            Arc::new(ListArray::new(Arc::clone(entries), map.offsets().clone(), values, map.nulls().cloned()))
-        }
-        _ => Arc::clone(column),
-    }
-}
-
-/// Makes maps of lists of entries.
-fn map_of(entries: &FieldRef, is_sorted: bool, lists: &ArrayRef) -> Result<ArrayRef> {
-    let (_, offsets, values, nulls) = lists.as_list::<i32>().clone().into_parts();
-    let values = values.as_struct().clone();
-    Ok(Arc::new(MapArray::try_new(Arc::clone(entries), offsets, values, nulls, is_sorted)?))
 }
 
 /// Returns the bits of a column's values, without a copy.
