@@ -1,10 +1,8 @@
 //! What may change between the job that wrote a checkpoint and the one that goes on from it.
 //!
 //! Columns are matched by name. Further columns that may be NULL are all that is allowed: their old rows have NULL. Everything
-//! else would make an operator go on from values that mean something else. So would a new aggregate: NULL is not what it would
-//! have made of the rows that have passed.
-
-use std::sync::Arc;
+//! else would make an operator go on from values that mean something else. A new aggregate is another kind of state (see
+//! `Blueprint::state_kind`): NULL is not what it would have made of the rows that have passed.
 
 use arrow::datatypes::{Field, Schema};
 
@@ -20,12 +18,7 @@ pub(super) fn changes(stored: &OperatorState, now: &OperatorClaim) -> Vec<String
     }
     for table in &stored.tables {
         match now.tables.iter().find(|other| other.name == table.name) {
-            Some(other) => {
-                table_changes(table, other, &mut changes);
-                if now.kind.ends_with("GroupAggregate") {
-                    new_results(table, other, &mut changes);
-                }
-            }
+            Some(other) => table_changes(table, other, &mut changes),
             None => changes.push(format!("it no longer keeps the table '{}'", table.name)),
         }
     }
@@ -65,18 +58,6 @@ fn table_changes(stored: &TableState, now: &StateTable, changes: &mut Vec<String
     }
 }
 
-/// Names the columns of results that would have begun with rows that have passed.
-fn new_results(stored: &TableState, now: &StateTable, changes: &mut Vec<String>) {
-    let is_new = |field: &&Arc<Field>| field.is_nullable() && find(&stored.schema, field.name()).is_none();
-    changes.extend(now.schema.fields().iter().filter(is_new).map(|field| {
-        let (name, data_type) = (field.name(), field.data_type());
-        format!(
-            "table '{}' has a new column '{name}' ({data_type}), a result of earlier rows too",
-            stored.name
-        )
-    }));
-}
-
 fn key(schema: &Schema, key_count: usize) -> String {
     let names: Vec<&str> =
         schema.fields().iter().take(key_count).map(|field| field.name().as_str()).collect();
@@ -91,6 +72,7 @@ fn find<'a>(schema: &'a Schema, name: &str) -> Option<&'a Field> {
 mod tests {
     use super::*;
     use arrow::datatypes::DataType::{self, Int32, Int64, Utf8};
+    use std::sync::Arc;
 
     fn check(
         old: &[(&str, DataType, bool)],
@@ -176,34 +158,6 @@ mod tests {
         assert_eq!(
             changes(&stored, &now),
             ["it was Join", "it no longer keeps the table 'right'", "it keeps a new table 'rows'"]
-        );
-    }
-
-    #[test]
-    fn an_aggregate_that_was_added_is_named() {
-        let schema = |columns: &[&str]| {
-            let fields = columns.iter().map(|name| Field::new(*name, Int64, true));
-            Arc::new(Schema::new(fields.collect::<Vec<_>>()))
-        };
-        let stored = OperatorState {
-            uid: "u".to_owned(),
-            kind: "GroupAggregate".to_owned(),
-            tables: vec![TableState {
-                name: "groups".to_owned(),
-                schema: schema(&["k", "rows"]),
-                key_count: 1,
-                since: 1,
-            }],
-        };
-        let now = |columns: &[&str]| OperatorClaim {
-            uid: "u".to_owned(),
-            kind: "GroupAggregate".to_owned(),
-            tables: vec![StateTable { name: "groups", schema: schema(columns), key_count: 1 }],
-        };
-        assert_eq!(changes(&stored, &now(&["k", "rows"])), [""; 0]);
-        assert_eq!(
-            changes(&stored, &now(&["k", "rows", "SUM.sum"])),
-            ["table 'groups' has a new column 'SUM.sum' (Int64), a result of earlier rows too"]
         );
     }
 }
