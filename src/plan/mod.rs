@@ -16,6 +16,7 @@ mod provider;
 mod stream;
 mod tables;
 
+pub(crate) use explain::aggregate_calls;
 pub(crate) use graph::{
     AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
     GroupAggregateSpec, JobGraph, JoinKind, JoinSide, JoinSpec, JoinUniqueness, MULTI_JOIN_INPUTS_MAX, NodeId,

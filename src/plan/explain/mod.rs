@@ -8,6 +8,8 @@ mod operator;
 mod sections;
 mod state;
 
+pub(crate) use operator::aggregate_calls;
+
 pub(in crate::plan) use expression::visible_name;
 pub(in crate::plan) use operator::plan_node_text;
 pub(in crate::plan) use sections::{batch_sections, streaming_sections};

@@ -197,6 +197,12 @@ fn group(aggregate: &GroupAggregateSpec, input: &DFSchema, schema: &DFSchema) ->
 }
 
 /// Writes a call; over an input that takes rows back, Flink's names end with `_RETRACT`.
+/// Returns the calls of an aggregation: what its state is made of, besides its keys.
+pub(crate) fn aggregate_calls(aggregate: &GroupAggregateSpec, input: &DFSchema) -> String {
+    let calls = aggregate.calls.iter().map(|call| call_text(call, false, input));
+    calls.collect::<Vec<_>>().join(", ")
+}
+
 fn call_text(call: &AggregateCall, input_retracts: bool, input: &DFSchema) -> String {
     let name = call.function.name();
     let retract = if input_retracts { "_RETRACT" } else { "" };

@@ -14,7 +14,7 @@ use super::worker::Worker;
 use super::writer_task::WriterMessage;
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable};
+use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable, aggregate_calls};
 use crate::runtime::checkpoint::{Claims, OperatorClaim};
 use crate::runtime::operator::{self, LocalGroupAggregate, operator_name};
 use crate::runtime::state::StateTable;
@@ -67,6 +67,19 @@ impl Blueprint {
             OperatorSpec::Source { table, .. } => format!("Source: {}", table.name),
             OperatorSpec::Sink(sink) => format!("Sink: {}", sink.name),
             spec => operator_name(spec).to_owned(),
+        }
+    }
+
+    /// Returns what a node's state is: the operator and, where its columns do not tell them apart, what it computes. A state of
+    /// COUNT means nothing to MAX.
+    pub(super) fn state_kind(&self, node: NodeId) -> String {
+        let name = self.name(node);
+        match &self.graph.nodes[node].spec {
+            OperatorSpec::GroupAggregate(aggregate) if !aggregate.calls.is_empty() => {
+                let input = &self.graph.nodes[self.graph.nodes[node].inputs[0].node].schema;
+                format!("{name}({})", aggregate_calls(aggregate, input))
+            }
+            _ => name,
         }
     }
 
@@ -124,7 +137,7 @@ impl Blueprint {
     pub(super) fn claims(&self) -> Claims {
         let operators = self.state_tables.iter().map(|(node, tables)| OperatorClaim {
             uid: self.uids[*node].clone(),
-            kind: self.name(*node),
+            kind: self.state_kind(*node),
             tables: tables.clone(),
         });
         Claims {

@@ -114,7 +114,7 @@ impl Lockstep {
                 node,
                 OperatorChanges {
                     uid: blueprint.uids()[node].clone(),
-                    kind: blueprint.name(node),
+                    kind: blueprint.state_kind(node),
                     tables: blueprint.state_tables(node).to_vec(),
                     workers: Vec::new(),
                 },

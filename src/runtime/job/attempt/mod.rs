@@ -341,7 +341,7 @@ impl Attempt<'_> {
             for node in blueprint.stateful_nodes() {
                 let changes = OperatorChanges {
                     uid: blueprint.uids()[node].clone(),
-                    kind: blueprint.name(node),
+                    kind: blueprint.state_kind(node),
                     tables: blueprint.state_tables(node).to_vec(),
                     workers: Vec::new(),
                 };
