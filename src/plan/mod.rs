@@ -19,8 +19,8 @@ mod tables;
 pub(crate) use explain::aggregate_calls;
 pub(crate) use graph::{
     AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
-    GroupAggregateSpec, JobGraph, JoinKind, JoinSide, JoinSpec, JoinUniqueness, MULTI_JOIN_INPUTS_MAX, NodeId,
-    OperatorSpec, SinkSpec, TopNSpec, TopNStrategy,
+    GroupAggregateSpec, JobGraph, JoinKind, JoinSide, JoinSpec, JoinUniqueness, MULTI_JOIN_INPUTS_MAX,
+    NodeId, OperatorSpec, SinkSpec, TopNSpec, TopNStrategy,
 };
 #[cfg(test)]
 pub(crate) use graph::{InputEdge, JoinKey, SortKey};

@@ -4,7 +4,7 @@ use rand::Rng;
 use rand::rngs::StdRng;
 use rand::seq::IndexedRandom;
 
-use super::history::{Table, Type};
+use super::history::{Changes, Table, Type};
 
 /// Which text is wanted: a global aggregate over no rows has a row in batch mode only.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,7 @@ enum Relation {
     Table {
         name: String,
         types: Vec<Type>,
+        is_insert_only: bool,
     },
     Select {
         input: Box<Relation>,
@@ -105,7 +106,11 @@ impl Relation {
     fn draw(tables: &[Table], depth: u32, rng: &mut StdRng) -> Relation {
         if depth == 0 {
             let table = tables.choose(rng).unwrap();
-            return Relation::Table { name: table.name.clone(), types: table.types.clone() };
+            return Relation::Table {
+                name: table.name.clone(),
+                types: table.types.clone(),
+                is_insert_only: table.changes == Changes::InsertOnly,
+            };
         }
         let input = |rng: &mut StdRng| {
             let below = if rng.random_ratio(1, 3) { depth - 1 } else { depth.saturating_sub(2) };
@@ -306,7 +311,8 @@ impl Relation {
     /// Returns whether rows stand in an order that batch and streaming agree on.
     fn keeps_order(&self) -> bool {
         match self {
-            Relation::Table { .. } => true,
+            // Of equal values, one that is taken back is the first to Flink and may be any to batch.
+            Relation::Table { is_insert_only, .. } => *is_insert_only,
             Relation::Select { input, .. } => input.keeps_order(),
             _ => false,
         }
@@ -343,7 +349,9 @@ impl Relation {
             (0..count).map(name).collect::<Vec<_>>().join(", ")
         };
         match self {
-            Relation::Table { name, types } => format!("SELECT {} FROM {name}", names("", types.len(), 0)),
+            Relation::Table { name, types, .. } => {
+                format!("SELECT {} FROM {name}", names("", types.len(), 0))
+            }
             Relation::Select { input, items, condition, .. } => {
                 let items: Vec<String> =
                     items.iter().enumerate().map(|(at, item)| format!("{item} AS c{at}")).collect();
