@@ -193,3 +193,14 @@ org.apache.calcite.sql.validate.SqlValidatorException: No match found for functi
 21 | SELECT nofn(s) FROM t;
    |        ^^^^^^
 !error
+
+# Each of two equal sets gives its groups, which batch mode does not do yet.
+SELECT id, COUNT(*) FROM t GROUP BY ROLLUP (id, id);
+[ERROR] Could not execute SQL statement. Reason:
+org.apache.flink.table.api.TableException: a grouping set that is there twice in batch mode is not supported yet
+  --> <stdin>:22:45
+   |
+22 | SELECT id, COUNT(*) FROM t GROUP BY ROLLUP (id, id);
+   |                                             ^^^^^^
+hint: The README lists what is supported.
+!error

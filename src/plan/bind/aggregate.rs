@@ -65,7 +65,14 @@ impl Binder<'_> {
                     let what = format!("CUBE of more than {CUBE_PARTS_MAX} columns");
                     return Err(self.unsupported(cube, &what));
                 }
-                GroupClause::of(expressions)
+                let clause = GroupClause::of(expressions);
+                // DataFusion makes one set of equal ones and counts its rows twice.
+                if clause.repeats_a_set() && !self.is_streaming {
+                    return Err(
+                        self.unsupported(&expressions[0], "a grouping set that is there twice in batch mode")
+                    );
+                }
+                clause
             }
         };
         let in_list = select.qualify.iter().any(|condition| self.holds_aggregate(condition))
@@ -425,6 +432,19 @@ impl<'e> GroupClause<'e> {
             clause.sets = Some(sets);
         }
         clause
+    }
+
+    /// Returns whether two sets have the same groups.
+    fn repeats_a_set(&self) -> bool {
+        let mut seen: Vec<Vec<usize>> = Vec::new();
+        self.sets.iter().flatten().any(|set| {
+            let mut groups = set.clone();
+            groups.sort_unstable();
+            groups.dedup();
+            let is_known = seen.contains(&groups);
+            seen.push(groups);
+            is_known
+        })
     }
 
     /// Returns the positions in the order in which the sets name them first.
