@@ -25,8 +25,8 @@ use crate::format::{Framing, RecordCutter};
 pub(super) const FRAME_BYTES: usize = 1 << 20;
 
 /// How many frames that were handed out are watched, to use their memory again: memory that is new to the process costs as much
-/// time as reading a file into it.
-const WATCHED_MAX: usize = 16;
+/// time as reading a file into it. A job of two workers has up to 18 under way: those of an epoch, and as many that are read ahead.
+const WATCHED_MAX: usize = 32;
 
 // Limit: a record longer than this is taken for a file in another format, or one quote too many.
 const RECORD_BYTES_MAX: usize = 256 << 20;
