@@ -191,7 +191,12 @@ impl CheckpointStore {
             extra: data.extra,
         };
         let path = self.checkpoint_folder(number);
-        bytes += self.write_manifest(&path, &manifest)?;
+        bytes += self.write_manifest(&path, &manifest).inspect_err(|_| {
+            // It may have its name already. What counts as failed must not be found by the next run.
+            for name in [METADATA, METADATA_DRAFT] {
+                let _ = self.disk.remove_file(&path.join(name));
+            }
+        })?;
         let summary = summary(&manifest, path, bytes);
         self.completed.push(manifest);
         // The checkpoint stands; what cannot be removed now goes at the next start.
