@@ -28,6 +28,7 @@ const TABLES: &[&str] = &[
     "CREATE TABLE shown (cust INT, n BIGINT) WITH ('connector' = 'print')",
     "CREATE TABLE pairs (id BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'values', 'changelog-mode' = 'I,UA,D')",
     "CREATE TABLE log (cust INT, n BIGINT) WITH ('connector' = 'values')",
+    "CREATE TABLE timed (cust INT, ts TIMESTAMP(3), WATERMARK FOR ts AS ts) WITH ('connector' = 'values')",
 ];
 
 /// A session with tables.
@@ -487,6 +488,27 @@ ROW_NUMBER without an upper bound on it in streaming mode is not supported yet",
         ),
     ])
     .await;
+}
+
+#[tokio::test]
+async fn what_would_end_with_the_watermark_is_refused_by_name() {
+    let planned = Planned::with(&[]).await;
+    let joined = |condition: &str| {
+        format!("SELECT l.cust FROM timed AS l JOIN timed AS r ON l.cust = r.cust AND {condition}")
+    };
+    let interval_join = "an interval join in streaming mode is not supported yet";
+    assert_eq!(planned.text(&joined("l.ts BETWEEN r.ts - INTERVAL '1' HOUR AND r.ts")).await, interval_join);
+    assert_eq!(planned.text(&joined("r.ts < l.ts")).await, interval_join);
+    let regular = planned.text(&joined("r.ts < l.ts + INTERVAL '0' SECOND")).await;
+    assert!(regular.contains("Join(joinType=[InnerJoin]"), "{regular}");
+    let ranked = |order: &str| {
+        format!(
+            "SELECT * FROM (SELECT *, ROW_NUMBER() OVER (PARTITION BY cust ORDER BY {order}) AS rn FROM timed) WHERE rn = 1"
+        )
+    };
+    let first = "the first row by event time in streaming mode is not supported yet";
+    assert_eq!(planned.text(&ranked("ts")).await, first);
+    assert!(planned.text(&ranked("ts DESC")).await.contains("Rank("));
 }
 
 #[tokio::test]

@@ -56,7 +56,7 @@ pub static STATEMENT_FAMILIES: &[StatementFamily] = &[
         ],
     },
     StatementFamily {
-        name: "Windows, OVER aggregates, temporal and lookup joins in streaming mode",
+        name: "Windows, OVER aggregates, interval, temporal and lookup joins in streaming mode",
         support: Support::Refused("not supported yet"),
         examples: &["SELECT SUM(v) OVER (ORDER BY v) FROM (VALUES (1)) AS t (v)"],
     },

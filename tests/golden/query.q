@@ -171,3 +171,14 @@ SELECT COUNT(*) AS c FROM fruit WHERE id > 100;
 +---+
 1 row in set
 !ok
+
+# Sorts of a UNION whose two columns are one.
+SELECT a, b FROM ((SELECT x AS a, x AS b FROM (VALUES (3)) AS l (x)) UNION ALL (SELECT y AS a, y AS b FROM (VALUES (1)) AS r (y))) ORDER BY a, b DESC;
++---+---+
+| a | b |
++---+---+
+| 1 | 1 |
+| 3 | 3 |
++---+---+
+2 rows in set
+!ok

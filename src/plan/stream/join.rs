@@ -10,6 +10,7 @@ use super::calc::calc;
 use super::keys::holds_key;
 use super::lower::{Lowering, not_supported};
 use super::node::PlanNode;
+use super::time_attribute::{bounds_event_time, needs_event_time};
 use crate::error::Result;
 use crate::plan::graph::{JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, OperatorSpec};
 
@@ -97,6 +98,7 @@ fn equalities(join: &Join) -> Result<(Vec<Equality>, Option<Expr>)> {
         match equality(&condition, left, right)? {
             Some(equality) if !join.null_aware || equalities.is_empty() => equalities.push(equality),
             _ if is_true(&condition) => {}
+            _ if bounds_event_time(&condition, join) => return Err(needs_event_time("an interval join")),
             _ => others.push(condition),
         }
     }

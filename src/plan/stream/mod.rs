@@ -14,6 +14,7 @@ mod multi_join;
 mod node;
 mod rank;
 mod sink;
+mod time_attribute;
 
 use std::collections::HashMap;
 use std::sync::Arc;

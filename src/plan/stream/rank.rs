@@ -13,6 +13,7 @@ use super::calc::{calc, first_columns, keep_columns};
 use super::keys::same_value;
 use super::lower::{Lowering, not_supported};
 use super::node::PlanNode;
+use super::time_attribute::{is_event_time, is_processing_time, needs_event_time};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::{AggregateFunction, RankingFunction};
 use crate::plan::graph::{OperatorSpec, SortKey, TopNSpec, TopNStrategy};
@@ -54,6 +55,15 @@ impl Lowering {
         let is_single = range.first == last;
         let arrival = arrival_order(&call.params.order_by, &window.input);
         let first_or_last = arrival.filter(|_| is_single && last == 1 && input.is_insert_only());
+        if is_single
+            && last == 1
+            && let [key] = call.params.order_by.as_slice()
+            && key.asc
+            && is_event_time(&key.expr, &window.input)
+        {
+            // The last row by event time is what Top-N keeps; the first is said once the watermark has passed it.
+            return Err(needs_event_time("the first row by event time"));
+        }
         let top = TopNSpec {
             partition,
             order,
@@ -136,26 +146,6 @@ fn arrival_order(order: &[SortExpr], input: &LogicalPlan) -> Option<bool> {
     match order {
         [key] if is_processing_time(&key.expr, input) => Some(key.asc),
         _ => None,
-    }
-}
-
-/// Returns whether an expression over a plan's columns is PROCTIME().
-fn is_processing_time(expr: &Expr, input: &LogicalPlan) -> bool {
-    match (expr, input) {
-        (Expr::ScalarFunction(call), _) => call.name() == "PROCTIME",
-        (Expr::Alias(alias), _) => is_processing_time(&alias.expr, input),
-        (Expr::Column(column), LogicalPlan::Projection(projection)) => projection
-            .schema
-            .maybe_index_of_column(column)
-            .is_some_and(|at| is_processing_time(&projection.expr[at], &projection.input)),
-        (Expr::Column(_), LogicalPlan::Filter(filter)) => is_processing_time(expr, &filter.input),
-        (Expr::Column(column), LogicalPlan::SubqueryAlias(alias)) => {
-            alias.schema.maybe_index_of_column(column).is_some_and(|at| {
-                let below = Expr::Column(alias.input.schema().columns().swap_remove(at));
-                is_processing_time(&below, &alias.input)
-            })
-        }
-        _ => false,
     }
 }
 
