@@ -246,8 +246,8 @@ def main() -> None:
                     continue
                 try:
                     runs[engine.name].append(engine.run(folder, job))
-                except RuntimeError as error:
-                    lines = str(error).splitlines()
+                except (RuntimeError, OSError) as error:
+                    lines = str(error).splitlines() or ["it is gone"]
                     faults[engine.name] = next((line for line in lines if "rror" in line or "xception" in line), lines[-1])
         for name, results in runs.items():
             if name in faults:
