@@ -56,7 +56,7 @@ pub(super) fn bounds_event_time(condition: &Expr, join: &Join) -> bool {
 /// Makes the error of an operator that waits for watermarks, with the way to the one that does not.
 pub(super) fn needs_event_time(what: &str) -> Error {
     not_supported(what).hint(
-        "It would end with the watermark. To compare all rows, take the time's meaning off: ts + INTERVAL '0' SECOND.",
+        "It would end with the watermark. To compare all rows, read from a subquery that takes the time's meaning off: SELECT ts + INTERVAL '0' SECOND AS ts.",
     )
 }
 
