@@ -15,9 +15,9 @@ use super::writer_task::WriterMessage;
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable, aggregate_calls};
-use crate::runtime::checkpoint::{Claims, OperatorClaim};
+use crate::runtime::checkpoint::{Claims, OperatorChanges, OperatorClaim};
 use crate::runtime::operator::{self, LocalGroupAggregate, operator_name};
-use crate::runtime::state::StateTable;
+use crate::runtime::state::{StateChanges, StateTable};
 
 /// A graph with its layout.
 #[derive(Debug)]
@@ -123,14 +123,23 @@ impl Blueprint {
         })
     }
 
-    /// Returns the tables of an operator that keeps state.
-    pub(super) fn state_tables(&self, node: NodeId) -> &[StateTable] {
-        self.state_tables.get(&node).map_or(&[], Vec::as_slice)
-    }
-
-    /// Returns the operators that keep state.
-    pub(super) fn stateful_nodes(&self) -> impl Iterator<Item = NodeId> {
-        self.state_tables.keys().copied()
+    /// Puts together what the workers say has changed in each operator that keeps state, also where nothing has.
+    pub(super) fn operator_changes(
+        &self,
+        changes: impl IntoIterator<Item = (NodeId, Vec<StateChanges>)>,
+    ) -> Vec<OperatorChanges> {
+        let operator = |(node, tables): (&NodeId, &Vec<StateTable>)| {
+            let (uid, kind) = (self.uids[*node].clone(), self.state_kind(*node));
+            (*node, OperatorChanges { uid, kind, tables: tables.clone(), workers: Vec::new() })
+        };
+        let mut operators: BTreeMap<NodeId, OperatorChanges> =
+            self.state_tables.iter().map(operator).collect();
+        for (node, changes) in changes {
+            if let Some(operator) = operators.get_mut(&node) {
+                operator.workers.push(changes);
+            }
+        }
+        operators.into_values().collect()
     }
 
     /// Returns what is to be found in a checkpoint.

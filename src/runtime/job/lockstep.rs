@@ -1,6 +1,5 @@
 //! A job without a driver: a test says which frames make an epoch, and when the state is saved to disk and loaded again.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,7 +14,7 @@ use crate::changelog::ChangelogBatch;
 use crate::connector::{Frame, SourceEvent};
 use crate::error::{Error, Result};
 use crate::plan::{JobGraph, NodeId};
-use crate::runtime::checkpoint::{CheckpointData, CheckpointStore, JobFolder, OperatorChanges, Restore};
+use crate::runtime::checkpoint::{CheckpointData, CheckpointStore, JobFolder, Restore};
 
 /// How many batches one epoch of a test may emit.
 const BATCHES_MAX: usize = 1 << 16;
@@ -108,30 +107,13 @@ impl Lockstep {
         let Lockstep { graph, blueprint, mut team, values, store, .. } = self;
         team.order(&Order::Run(Arc::new(epoch(Vec::new(), true, false))));
         let reports = team.reports().await?;
-        let mut operators: BTreeMap<NodeId, OperatorChanges> = BTreeMap::new();
-        for node in blueprint.stateful_nodes() {
-            operators.insert(
-                node,
-                OperatorChanges {
-                    uid: blueprint.uids()[node].clone(),
-                    kind: blueprint.state_kind(node),
-                    tables: blueprint.state_tables(node).to_vec(),
-                    workers: Vec::new(),
-                },
-            );
-        }
-        for (node, changes) in reports.into_iter().flat_map(|report| report.changes) {
-            if let Some(operator) = operators.get_mut(&node) {
-                operator.workers.push(changes);
-            }
-        }
+        let operators = blueprint.operator_changes(reports.into_iter().flat_map(|report| report.changes));
         team.disband().await;
         let mut store = match store {
             Some(store) => store,
             None => CheckpointStore::open(JobFolder::acquire(folder, "lockstep", 1)?, 1)?,
         };
         let number = store.next_number();
-        let operators = operators.into_values().collect();
         let summary =
             store.write_checkpoint(CheckpointData { number, operators, ..CheckpointData::default() })?;
         let restore = Restore::open(&summary.path)?;

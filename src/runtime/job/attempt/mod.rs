@@ -27,7 +27,7 @@ use crate::changelog::ChangelogBatch;
 use crate::connector::{CheckpointId, OutputPort};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::NodeId;
-use crate::runtime::checkpoint::{CheckpointSummary, OperatorChanges};
+use crate::runtime::checkpoint::CheckpointSummary;
 
 /// How long the cause of a failure may take to tell of itself.
 const CAUSE_WAIT: Duration = Duration::from_secs(1);
@@ -335,33 +335,19 @@ impl Attempt<'_> {
         purpose: CheckpointPurpose,
         reports: Vec<WorkerReport>,
     ) -> Result<()> {
-        let blueprint = &self.job.blueprint;
-        let mut operators: BTreeMap<NodeId, OperatorChanges> = BTreeMap::new();
-        if purpose != CheckpointPurpose::Commit {
-            for node in blueprint.stateful_nodes() {
-                let changes = OperatorChanges {
-                    uid: blueprint.uids()[node].clone(),
-                    kind: blueprint.state_kind(node),
-                    tables: blueprint.state_tables(node).to_vec(),
-                    workers: Vec::new(),
-                };
-                operators.insert(node, changes);
-            }
-        }
-        let mut prepared = Vec::new();
+        let (mut prepared, mut changes) = (Vec::new(), Vec::new());
         for report in reports {
             prepared.extend(report.prepared);
-            for (node, changes) in report.changes {
-                if let Some(operator) = operators.get_mut(&node) {
-                    operator.workers.push(changes);
-                }
-            }
+            changes.extend(report.changes);
         }
+        let operators = match purpose {
+            CheckpointPurpose::Commit => Vec::new(),
+            _ => self.job.blueprint.operator_changes(changes),
+        };
         let began = Instant::now();
         let timeout = self.job.settings.checkpoints.as_ref().map(|checkpoints| checkpoints.timeout);
         let deadline = began + timeout.unwrap_or(Duration::from_secs(24 * 60 * 60));
         let is_savepoint = matches!(purpose, CheckpointPurpose::Savepoint(_));
-        let operators = operators.into_values().collect();
         let positions = self.intake.positions().clone();
         let store = self.store.clone();
         let cut = Cut { number, time_ms, purpose, store, operators, positions, prepared };
