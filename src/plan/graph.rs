@@ -254,6 +254,19 @@ pub(crate) struct JoinSide {
     pub(crate) is_insert_only: bool,
 }
 
+impl JoinSide {
+    /// Describes a side by the unique keys of its input and the columns that are joined. Whether rows are only added is found
+    /// later.
+    pub(crate) fn of(unique_keys: &[Vec<usize>], joined: &[usize]) -> JoinSide {
+        let uniqueness = if holds_key(unique_keys, joined) {
+            JoinUniqueness::JoinKey
+        } else {
+            unique_keys.first().map_or(JoinUniqueness::None, |key| JoinUniqueness::Key(key.clone()))
+        };
+        JoinSide { uniqueness, is_insert_only: false }
+    }
+}
+
 /// What is unique within one side of a join.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum JoinUniqueness {
@@ -342,4 +355,9 @@ impl GraphNode {
     pub(crate) fn arrow_schema(&self) -> &SchemaRef {
         self.schema.inner()
     }
+}
+
+/// Returns whether some unique key lies within these columns.
+pub(super) fn holds_key(unique_keys: &[Vec<usize>], columns: &[usize]) -> bool {
+    unique_keys.iter().any(|key| key.iter().all(|column| columns.contains(column)))
 }

@@ -7,12 +7,11 @@ use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
 use datafusion::logical_expr::{BinaryExpr, Expr, ExprSchemable, Join, Operator};
 
 use super::calc::calc;
-use super::keys::holds_key;
 use super::lower::{Lowering, not_supported};
 use super::node::PlanNode;
 use super::time_attribute::{bounds_event_time, needs_event_time};
 use crate::error::Result;
-use crate::plan::graph::{JoinKey, JoinKind, JoinSide, JoinSpec, JoinUniqueness, OperatorSpec};
+use crate::plan::graph::{JoinKey, JoinKind, JoinSide, JoinSpec, OperatorSpec};
 
 /// An equality between a value of the left side and one of the right.
 struct Equality {
@@ -62,7 +61,8 @@ impl Lowering {
                 is_null_safe: equality.is_null_safe,
             })
             .collect();
-        let sides = [side(&left, &left_keys), side(&right, &right_keys)];
+        let sides =
+            [JoinSide::of(&left.unique_keys, &left_keys), JoinSide::of(&right.unique_keys, &right_keys)];
         let pair_schema = pair_schema(&left.schema, &right.schema, kind)?;
         let schema = match kind {
             JoinKind::Semi | JoinKind::Anti => Arc::clone(&left.schema),
@@ -134,16 +134,6 @@ fn equality(condition: &Expr, left: &DFSchema, right: &DFSchema) -> Result<Optio
 /// Returns whether a condition is the constant TRUE.
 fn is_true(condition: &Expr) -> bool {
     *condition == datafusion::logical_expr::lit(true)
-}
-
-/// Describes a side; how it changes is decided later.
-fn side(input: &PlanNode, keys: &[usize]) -> JoinSide {
-    let uniqueness = if holds_key(&input.unique_keys, keys) {
-        JoinUniqueness::JoinKey
-    } else {
-        input.unique_keys.first().map_or(JoinUniqueness::None, |key| JoinUniqueness::Key(key.clone()))
-    };
-    JoinSide { uniqueness, is_insert_only: false }
 }
 
 /// Returns the columns of a pair. Those of a side that may be missing may be NULL.

@@ -5,7 +5,7 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::Expr;
 
 use super::node::PlanNode;
-use crate::plan::graph::{JoinKind, JoinSpec, OperatorSpec, TopNSpec};
+use crate::plan::graph::{JoinKind, JoinSpec, OperatorSpec, TopNSpec, holds_key};
 use crate::plan::provider::SourceTable;
 
 /// The function that fails at a NULL on its way into a NOT NULL column.
@@ -58,11 +58,6 @@ pub(super) fn unique_keys(spec: &OperatorSpec, inputs: &[PlanNode], schema: &DFS
         | OperatorSpec::Unnest { .. } => Vec::new(),
     };
     minimal(keys)
-}
-
-/// Returns whether columns hold a unique key.
-pub(super) fn holds_key(keys: &[Vec<usize>], columns: &[usize]) -> bool {
-    keys.iter().any(|key| key.iter().all(|column| columns.contains(column)))
 }
 
 /// Returns whether some unique key has all of these columns.

@@ -10,10 +10,10 @@ use crate::changelog::{ChangelogMode, RowKind};
 use crate::error::{Error, FlinkClass, Result};
 use crate::options::{REQUIRE_ON_CONFLICT, SessionConfig, Switch, UPSERT_MATERIALIZE};
 use crate::plan::explain::{self, visible_name};
-use crate::plan::graph::{OperatorSpec, SinkSpec};
+use crate::plan::graph::{OperatorSpec, SinkSpec, holds_key};
 
 use super::changelog::{UpdateKind, UpdateKindInference};
-use super::keys::{NOT_NULL_GUARD, holds_key};
+use super::keys::NOT_NULL_GUARD;
 use super::node::PlanNode;
 
 impl UpdateKindInference {

@@ -16,7 +16,7 @@ use super::side_state::{SideLayout, SideState};
 use super::{ABSENT, BATCH_ROWS, DELETE, INSERT};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::plan::{GraphNode, JoinSide, JoinUniqueness, MULTI_JOIN_INPUTS_MAX};
+use crate::plan::{GraphNode, JoinSide, MULTI_JOIN_INPUTS_MAX};
 
 /// The names of the inputs' tables of state.
 const TABLES: [&str; MULTI_JOIN_INPUTS_MAX] = [
@@ -52,7 +52,8 @@ impl MultiJoinOperator {
         let schemas: Vec<SchemaRef> =
             inputs.iter().map(|input| SchemaRef::clone(input.arrow_schema())).collect();
         let side = |number: usize| {
-            let layout = SideLayout::new(&side_of(inputs[number], &keys[number]), inputs[number]);
+            let layout =
+                SideLayout::new(&JoinSide::of(&inputs[number].unique_keys, &keys[number]), inputs[number]);
             SideState::new(TABLES[number], &schemas[number], layout)
         };
         let is_null_safe = vec![false; keys.first().map_or(0, Vec::len)];
@@ -183,15 +184,4 @@ impl Operator for MultiJoinOperator {
     fn state_bytes(&self) -> usize {
         self.keys.bytes() + self.sides.iter().map(SideState::bytes).sum::<usize>()
     }
-}
-
-/// Describes an input by its unique keys.
-fn side_of(input: &GraphNode, key: &[usize]) -> JoinSide {
-    let is_held = |unique: &Vec<usize>| unique.iter().all(|column| key.contains(column));
-    let uniqueness = match input.unique_keys.as_slice() {
-        [] => JoinUniqueness::None,
-        keys if keys.iter().any(is_held) => JoinUniqueness::JoinKey,
-        [first, ..] => JoinUniqueness::Key(first.clone()),
-    };
-    JoinSide { uniqueness, is_insert_only: false }
 }
