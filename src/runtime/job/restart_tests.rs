@@ -4,10 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::testing::*;
-use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, StopMode};
+use super::{JobSettings, JobStatus, RestartStrategy, StopMode};
 use crate::changelog::ChangelogMode;
-use crate::error::{ErrorKind, Result};
-use crate::plan::{Distribution, OperatorSpec};
+use crate::error::ErrorKind;
 
 const LONG: Duration = Duration::from_secs(3_600);
 
@@ -24,19 +23,6 @@ fn script(outages: usize) -> Vec<Step> {
 fn expected(outages: usize) -> Vec<String> {
     let later = (0..outages).map(|outage| format!("+I 2 {outage}"));
     std::iter::once("+I 1 1".to_owned()).chain(later).collect()
-}
-
-/// Starts source → union → sink.
-async fn start(
-    source: &Arc<ScriptedSource>,
-    sink: &Arc<KeepingSink>,
-    settings: JobSettings,
-) -> Result<JobHandle> {
-    let mut graph = GraphBuilder::default();
-    let read = graph.source(source);
-    let union = graph.node(OperatorSpec::Union, &[(read, Distribution::Forward)]);
-    graph.sink(sink, &[], union);
-    JobHandle::start(graph.0, settings, output()).await
 }
 
 fn exponential(attempts: Option<u32>) -> RestartStrategy {
@@ -65,7 +51,7 @@ fn an_outage_is_met_with_as_many_restarts_as_the_strategy_allows() {
             let source = ScriptedSource::new(script(outages), true, ChangelogMode::INSERT_ONLY);
             let settings = JobSettings { restart: strategy.clone(), ..settings(1) };
             let (ended, job) = run(async {
-                let job = start(&source, &sink, settings).await.unwrap();
+                let job = start_copy(&source, &sink, settings).await.unwrap();
                 (job.finished().await, job)
             });
             let place = format!("{outages} outages with {strategy:?}");
@@ -98,7 +84,7 @@ fn failures_within_an_interval_count_and_older_ones_do_not() {
         delay: Duration::from_millis(2),
     };
     let settings = JobSettings { restart, ..settings(1) };
-    run(async { start(&source, &sink, settings).await.unwrap().finished().await }).unwrap();
+    run(async { start_copy(&source, &sink, settings).await.unwrap().finished().await }).unwrap();
     assert_eq!(sink.lines(), expected(4));
 }
 
@@ -115,7 +101,7 @@ fn a_failure_that_would_come_again_ends_the_job_at_once() {
             let settings =
                 JobSettings { restart: restart.clone(), ..checkpointed(workers, folder.path(), false) };
             let (error, job) = run(async {
-                let job = start(&source, &sink, settings).await.unwrap();
+                let job = start_copy(&source, &sink, settings).await.unwrap();
                 (job.finished().await.unwrap_err(), job)
             });
             assert_eq!(error.message(), message);
@@ -137,7 +123,7 @@ fn a_job_is_not_started_again_once_it_has_committed_what_no_checkpoint_covers() 
         let sink = Arc::new(KeepingSink::new().losing_commits(1));
         let settings = JobSettings { restart: restart.clone(), ..settings };
         let (error, job) = run(async {
-            let job = start(&source, &sink, settings).await.unwrap();
+            let job = start_copy(&source, &sink, settings).await.unwrap();
             (job.finished().await.unwrap_err(), job)
         });
         assert_eq!(error.message(), "the answer to a commit was lost");
@@ -155,7 +141,7 @@ fn a_job_that_waits_for_its_restart_can_be_stopped() {
         let sink = Arc::new(KeepingSink::new());
         let settings = JobSettings { restart: restart.clone(), ..settings(1) };
         run(async {
-            let job = start(&source, &sink, settings).await.unwrap();
+            let job = start_copy(&source, &sink, settings).await.unwrap();
             while job.status() != JobStatus::Restarting {
                 tokio::task::yield_now().await;
             }
@@ -173,7 +159,7 @@ fn a_savepoint_is_refused_while_a_job_waits_for_its_restart() {
     let source = ScriptedSource::new(script(1), false, ChangelogMode::INSERT_ONLY);
     let settings = JobSettings { restart, ..settings(1) };
     run(async {
-        let job = start(&source, &Arc::new(KeepingSink::new()), settings).await.unwrap();
+        let job = start_copy(&source, &Arc::new(KeepingSink::new()), settings).await.unwrap();
         while job.status() != JobStatus::Restarting {
             tokio::task::yield_now().await;
         }
@@ -195,7 +181,7 @@ fn a_failure_during_a_savepoint_refuses_it_and_one_during_a_stop_ends_the_job() 
         let sink = Arc::new(KeepingSink::new().closed());
         let settings = JobSettings { restart, ..settings(1) };
         run(async {
-            let job = start(&source, &sink, settings).await.unwrap();
+            let job = start_copy(&source, &sink, settings).await.unwrap();
             sink.blocked.notified().await;
             let savepoint = StopMode::Savepoint { folder: folder.path().join("save"), drain: false };
             let mode = if with_savepoint { savepoint } else { StopMode::Finish };

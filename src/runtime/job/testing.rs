@@ -12,6 +12,7 @@ use bytes::Bytes;
 use datafusion::common::DFSchema;
 use tokio::sync::{Notify, watch};
 
+use super::JobHandle;
 use super::settings::{CheckpointSettings, JobSettings, RestartStrategy};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::testing::Printed;
@@ -447,4 +448,17 @@ pub(super) fn run<T>(test: impl Future<Output = T>) -> T {
     let done = runtime.block_on(limited).expect("the job hangs");
     runtime.shutdown_background();
     done
+}
+
+/// Starts source → union → sink.
+pub(super) async fn start_copy(
+    source: &Arc<ScriptedSource>,
+    sink: &Arc<KeepingSink>,
+    settings: JobSettings,
+) -> Result<JobHandle> {
+    let mut graph = GraphBuilder::default();
+    let read = graph.source(source);
+    let union = graph.node(OperatorSpec::Union, &[(read, Distribution::Forward)]);
+    graph.sink(sink, &[], union);
+    JobHandle::start(graph.0, settings, output()).await
 }

@@ -46,18 +46,6 @@ async fn copy(
     start_copy(source, sink, settings).await?.finished().await
 }
 
-async fn start_copy(
-    source: &Arc<ScriptedSource>,
-    sink: &Arc<KeepingSink>,
-    settings: JobSettings,
-) -> Result<JobHandle> {
-    let mut graph = GraphBuilder::default();
-    let read = graph.source(source);
-    let union = graph.node(OperatorSpec::Union, &[(read, Distribution::Forward)]);
-    graph.sink(sink, &[], union);
-    JobHandle::start(graph.0, settings, output()).await
-}
-
 #[test]
 fn rows_that_change_reach_a_sink_in_the_order_of_the_input() {
     let lines = changes(300);
