@@ -162,15 +162,21 @@ pub(super) fn sync_folders(root: &Path, folders: &BTreeSet<PathBuf>) -> Result<(
     Ok(())
 }
 
-/// Removes hidden files with an ending, except some, from a folder and the partitions in it, which are `depth` levels deep.
-fn discard(folder: &Path, depth: usize, ending: &str, kept: &BTreeSet<PathBuf>) -> Result<()> {
+/// Returns what is in a folder; nothing is in one that is not there.
+fn items(folder: &Path) -> Result<impl Iterator<Item = Result<PathBuf>>> {
     let items = match fs::read_dir(folder) {
-        Ok(items) => items,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Ok(items) => Some(items),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
         Err(error) => return Err(unwritable(folder, error)),
     };
-    for item in items {
-        let path = item.map_err(|error| unwritable(folder, error))?.path();
+    let path = |item: io::Result<fs::DirEntry>| Ok(item.map_err(|error| unwritable(folder, error))?.path());
+    Ok(items.into_iter().flatten().map(path))
+}
+
+/// Removes hidden files with an ending, except some, from a folder and the partitions in it, which are `depth` levels deep.
+fn discard(folder: &Path, depth: usize, ending: &str, kept: &BTreeSet<PathBuf>) -> Result<()> {
+    for path in items(folder)? {
+        let path = path?;
         let name = path.file_name().map(|name| name.to_string_lossy()).unwrap_or_default();
         if depth > 0 && path.is_dir() {
             discard(&path, depth - 1, ending, kept)?;
@@ -184,13 +190,8 @@ fn discard(folder: &Path, depth: usize, ending: &str, kept: &BTreeSet<PathBuf>) 
 
 /// Removes the visible files of a folder, except the new ones, which a repeated commit finds there already.
 fn remove_others(folder: &Path, new: &BTreeSet<&Path>) -> Result<()> {
-    let items = match fs::read_dir(folder) {
-        Ok(items) => items,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(unwritable(folder, error)),
-    };
-    for item in items {
-        let path = item.map_err(|error| unwritable(folder, error))?.path();
+    for path in items(folder)? {
+        let path = path?;
         if is_hidden(&path) || new.contains(path.as_path()) {
             continue;
         }
