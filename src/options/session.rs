@@ -206,7 +206,7 @@ session_options! {
     STATE_MEMORY_BUDGET: MemorySize = "lakehead.state.memory-budget", optional;
         "The most memory that the state of a job takes before the job fails; half of the machine's without it."
     EPOCH_ROWS: i64 = "lakehead.epoch.max-rows", default "262144";
-        "The most rows that are worked on in one go; keys that change several times within are written once."
+        "The most rows that are worked on in one go, for sources that know their rows (files go by 8 MB); keys that change several times within are written once."
 
     // Tables.
     TABLE_LOCAL_TIME_ZONE: String = "table.local-time-zone", default "default";
