@@ -13,3 +13,4 @@ pub mod schema;
 pub mod session;
 pub mod shell;
 pub mod sql;
+pub mod state;

@@ -14,12 +14,13 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("catalog", &["error", "schema", "options"]),
     ("format", &["error", "schema", "changelog", "options"]),
     ("function", &["error", "schema"]),
-    ("connector", &["error", "schema", "changelog", "options", "format"]),
+    ("state", &["error"]),
+    ("connector", &["error", "schema", "changelog", "options", "catalog", "format", "state"]),
     (
         "plan",
         &["error", "schema", "changelog", "options", "sql", "catalog", "format", "function", "connector"],
     ),
-    ("runtime", &["error", "schema", "changelog", "options", "function", "connector", "plan"]),
+    ("runtime", &["error", "schema", "changelog", "options", "function", "state", "connector", "plan"]),
     (
         "session",
         &[
@@ -34,6 +35,7 @@ const LAYERS: &[(&str, &[&str])] = &[
             "connector",
             "plan",
             "runtime",
+            "state",
         ],
     ),
     ("shell", &["error", "schema", "changelog", "options", "sql", "session"]),

@@ -1,20 +1,16 @@
-//! How `CREATE CATALOG … WITH ('type' = …)` becomes a catalog. To add a type, implement `CatalogFactory` and add one line to the
-//! list that the session gives to the manager.
+//! How `CREATE CATALOG … WITH ('type' = …)` becomes a catalog. To add a type, implement `CatalogFactory` and add one line to
+//! `connector::CATALOG_FACTORIES`, the list that the session gives to the manager.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::planned::{ICEBERG, JDBC};
 use super::{Catalog, InMemoryCatalog};
 use crate::error::{Error, Result};
 use crate::options::{ConfigOption, OptionDef, TableOptions, nearest, resolve_references};
 
 /// The option that picks the factory.
 pub(super) const TYPE: &str = "type";
-
-/// Every catalog type, in the order of the reference.
-pub static CATALOG_FACTORIES: &[&dyn CatalogFactory] = &[&GenericInMemory, &JDBC, &ICEBERG];
 
 /// What a factory knows of the catalog that it makes.
 #[derive(Debug)]
@@ -50,7 +46,8 @@ pub trait CatalogFactory: Sync {
 }
 
 /// `generic_in_memory`.
-struct GenericInMemory;
+#[derive(Debug)]
+pub struct GenericInMemory;
 
 const DEFAULT_DATABASE: ConfigOption<String> = ConfigOption::with_default(
     "default-database",

@@ -9,13 +9,16 @@ mod planned;
 mod store;
 mod table;
 
-pub use factory::{CATALOG_FACTORIES, CatalogContext, CatalogFactory};
+pub use factory::{CatalogContext, CatalogFactory, GenericInMemory};
 pub use functions::{FunctionRegistry, StoredFunction};
 pub use manager::{CatalogManager, ManagerSettings, ResolvedObject};
 pub use memory::InMemoryCatalog;
 pub use object_path::{ObjectIdentifier, ObjectPath};
+pub(crate) use planned::JDBC;
 pub use store::{CatalogDescriptor, CatalogStore, FileCatalogStore, MemoryCatalogStore};
-pub use table::{CatalogDatabase, CatalogFunction, CatalogObject, CatalogTable, CatalogView, Distribution};
+pub use table::{
+    CatalogDatabase, CatalogFunction, CatalogObject, CatalogTable, CatalogView, Distribution, TableHandle,
+};
 
 use std::fmt;
 use std::sync::Arc;

@@ -9,7 +9,7 @@ use crate::error::{Error, Result};
 use crate::options::{ConfigOption, OptionDef};
 
 /// A catalog type of a later version.
-pub(super) struct PlannedCatalog {
+pub(crate) struct PlannedCatalog {
     identifier: &'static str,
     doc: &'static str,
     options: &'static [&'static dyn OptionDef],
@@ -22,15 +22,11 @@ const PASSWORD: ConfigOption<String> = ConfigOption::required("password", "The u
 const USERNAME: ConfigOption<String> = ConfigOption::required("username", "The user.");
 
 /// Tables of a database.
-pub(super) static JDBC: PlannedCatalog = PlannedCatalog {
+pub(crate) static JDBC: PlannedCatalog = PlannedCatalog {
     identifier: "jdbc",
     doc: "Shows the tables of a PostgreSQL or MySQL server.",
     options: &[&BASE_URL, &JDBC_DATABASE, &PASSWORD, &USERNAME],
 };
-
-/// Iceberg tables.
-pub(super) static ICEBERG: PlannedCatalog =
-    PlannedCatalog { identifier: "iceberg", doc: "Holds Iceberg tables.", options: &[] };
 
 #[async_trait]
 impl CatalogFactory for PlannedCatalog {

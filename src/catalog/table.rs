@@ -1,6 +1,9 @@
 //! What a catalog stores: definitions, as resolved when they were created.
 
+use std::any::Any;
 use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
 
 use crate::schema::{Column, TableSchema};
 
@@ -37,6 +40,44 @@ pub struct CatalogTable {
     pub distribution: Option<Distribution>,
     /// WITH, as written: `${env:X}` is resolved where it is used.
     pub options: BTreeMap<String, String>,
+    /// What its catalog or its connector has loaded of it for one statement.
+    pub handle: TableHandle,
+}
+
+/// What is known of a table beyond its definition, loaded when a statement looks the table up, for the connector that reads and
+/// writes it. Opaque to everyone else, and no part of the definition: two tables are equal whatever their handles.
+#[derive(Clone, Default)]
+pub struct TableHandle(Option<Arc<dyn Any + Send + Sync>>);
+
+impl TableHandle {
+    /// Wraps what was loaded.
+    pub fn new(loaded: Arc<dyn Any + Send + Sync>) -> TableHandle {
+        TableHandle(Some(loaded))
+    }
+
+    /// Returns whether nothing was loaded.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    /// Returns what was loaded, if it is of this type.
+    pub fn get<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        Arc::clone(self.0.as_ref()?).downcast().ok()
+    }
+}
+
+impl PartialEq for TableHandle {
+    fn eq(&self, _: &TableHandle) -> bool {
+        true
+    }
+}
+
+impl Eq for TableHandle {}
+
+impl fmt::Debug for TableHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.is_empty() { "none" } else { "loaded" })
+    }
 }
 
 /// A view's definition.

@@ -2,7 +2,10 @@
 
 use std::sync::Arc;
 
+use async_trait::async_trait;
+
 use super::{DynamicTableSink, DynamicTableSource};
+use crate::catalog::TableHandle;
 use crate::error::{Error, Result};
 use crate::options::{OptionDef, SessionConfig, TableOptions};
 use crate::schema::TableSchema;
@@ -20,6 +23,8 @@ pub struct FactoryContext<'a> {
     pub options: &'a TableOptions,
     /// The session's configuration.
     pub config: &'a SessionConfig,
+    /// What was loaded of the table for this statement.
+    pub handle: &'a TableHandle,
 }
 
 /// The option that names the connector; it stands in every factory's list of supported options.
@@ -52,6 +57,7 @@ impl FactoryContext<'_> {
 }
 
 /// Makes sources and sinks of one connector.
+#[async_trait]
 pub trait TableFactory: Sync {
     /// Returns the value of option `connector`.
     fn identifier(&self) -> &'static str;
@@ -65,6 +71,15 @@ pub trait TableFactory: Sync {
     /// Returns the shapes of keys that are not fixed, for example `fields.#.kind`.
     fn key_patterns(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Loads what sources and sinks of a table need to know beyond its definition. This is the only step that may wait, and it runs
+    /// when a statement looks the table up, unless the table's catalog has loaded it.
+    ///
+    /// # Errors
+    /// The options do not fit, or what they name cannot be reached.
+    async fn load(&self, _ctx: &FactoryContext<'_>) -> Result<TableHandle> {
+        Ok(TableHandle::default())
     }
 
     /// Creates a source. Opens no connection: planning reads no data.

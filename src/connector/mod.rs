@@ -8,6 +8,7 @@ mod datagen;
 mod durable_step;
 mod factory;
 mod filesystem;
+mod iceberg;
 mod print;
 mod sink;
 mod source;
@@ -19,20 +20,30 @@ pub(crate) use durable_step::durable_step;
 pub use factory::{FactoryContext, TableFactory};
 pub(crate) use sink::NoCommitter;
 pub use sink::{
-    CheckpointId, Committable, Committer, DynamicTableSink, OutputPort, OutputStream, SinkWriter,
-    WriterContext,
+    CheckpointId, Committable, Committer, CompletedCheckpoint, DynamicTableSink, OutputPort, OutputStream,
+    SinkWriter, WriterContext,
 };
 pub use source::{
     Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
     SourcePosition, SourceReader,
 };
 
+use crate::catalog::{CatalogFactory, GenericInMemory, JDBC};
 use crate::error::{Error, Result};
 use crate::options::nearest;
 
 /// Every connector, in the order of the reference.
-pub static TABLE_FACTORIES: &[&dyn TableFactory] =
-    &[&filesystem::Filesystem, &datagen::Datagen, &print::Print, &blackhole::Blackhole, &values::Values];
+pub static TABLE_FACTORIES: &[&dyn TableFactory] = &[
+    &filesystem::Filesystem,
+    &iceberg::Iceberg,
+    &datagen::Datagen,
+    &print::Print,
+    &blackhole::Blackhole,
+    &values::Values,
+];
+
+/// Every catalog type, in the order of the reference.
+pub static CATALOG_FACTORIES: &[&dyn CatalogFactory] = &[&GenericInMemory, &JDBC, &iceberg::IcebergCatalogs];
 
 /// Returns the connector that an identifier names.
 ///
@@ -124,7 +135,7 @@ mod tests {
     fn an_unknown_connector_is_answered_with_all_there_are() {
         let error = table_factory("datgen").err().unwrap();
         assert!(error.message().ends_with(
-            "Available factory identifiers are:\n\nblackhole\ndatagen\nfilesystem\nprint\nvalues"
+            "Available factory identifiers are:\n\nblackhole\ndatagen\nfilesystem\niceberg\nprint\nvalues"
         ));
         assert_eq!(error.hint_text(), Some("Did you mean 'datagen'?"));
         assert_eq!(table_factory("print").ok().unwrap().identifier(), "print");

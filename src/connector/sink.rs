@@ -1,12 +1,16 @@
 //! Writing in two phases: writers prepare what a checkpoint covers, the committer makes it visible once the checkpoint is durable.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
 use async_trait::async_trait;
 
+use super::SourcePosition;
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::Result;
+use crate::state::{StateChanges, StateTable};
 
 /// The number of a checkpoint within a job. A batch job has one, at its end.
 pub type CheckpointId = u64;
@@ -40,11 +44,22 @@ pub struct WriterContext {
     pub output: Arc<dyn OutputPort>,
     /// Whether what is there is to be replaced (INSERT OVERWRITE).
     pub overwrite: bool,
+    /// Which kinds the rows may have.
+    pub mode: ChangelogMode,
 }
 
 /// Something a writer has prepared and a committer makes visible. It survives restarts inside a checkpoint.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Committable(pub Vec<u8>);
+
+/// The checkpoint that a commit belongs to: it is durable.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CompletedCheckpoint {
+    /// Its number.
+    pub number: CheckpointId,
+    /// How far each source had read, by the uid of its node. None in a batch job.
+    pub positions: BTreeMap<String, SourcePosition>,
+}
 
 /// A table that can be written.
 #[async_trait]
@@ -70,6 +85,18 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         false
     }
 
+    /// Returns the columns whose equal values must meet at one writer, given the table's key (positions, empty without one) and the
+    /// kinds of the rows; none if any writer may take any row.
+    fn distribution(&self, keys: &[usize], mode: ChangelogMode) -> Vec<usize> {
+        if mode == ChangelogMode::INSERT_ONLY { Vec::new() } else { keys.to_vec() }
+    }
+
+    /// Describes what a writer remembers between checkpoints, given the kinds of its rows. The order is that in which tables are
+    /// saved and loaded.
+    fn state_tables(&self, _mode: ChangelogMode) -> Vec<StateTable> {
+        Vec::new()
+    }
+
     /// Opens a writer.
     ///
     /// # Errors
@@ -92,19 +119,42 @@ pub trait SinkWriter: Send {
     /// Finishes what was written since the last call, so that it can be committed. What was not prepared is dropped with the
     /// writer.
     async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>>;
+
+    /// Takes what has changed in the writer's state since the last call (or since it was loaded), one entry per table of
+    /// `DynamicTableSink::state_tables`. Comes after `prepare_commit`, for the same checkpoint.
+    ///
+    /// # Errors
+    /// Columns cannot be built.
+    fn take_changes(&mut self) -> Result<Vec<StateChanges>> {
+        Ok(Vec::new())
+    }
+
+    /// Puts rows back that were saved: those of the key groups that this writer owns, each key once, in any order. Comes before any
+    /// row is written, table by table.
+    ///
+    /// # Errors
+    /// The rows do not fit.
+    fn load(&mut self, _table: usize, _rows: &RecordBatch) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns how many bytes the state holds.
+    fn state_bytes(&self) -> usize {
+        0
+    }
 }
 
 /// Makes prepared work visible.
 #[async_trait]
 pub trait Committer: Send {
     /// Commits what belongs to a checkpoint. Idempotent: repeated after a crash, with the same arguments.
-    async fn commit(&mut self, checkpoint: CheckpointId, committables: &[Committable]) -> Result<()>;
+    async fn commit(&mut self, checkpoint: &CompletedCheckpoint, committables: &[Committable]) -> Result<()>;
 
     /// Commits what belongs to the checkpoint from which a job goes on. It may have landed, all of it or a part, a long time ago; who
     /// reads the table may have taken it away since, which is no failure.
     async fn commit_after_recovery(
         &mut self,
-        checkpoint: CheckpointId,
+        checkpoint: &CompletedCheckpoint,
         committables: &[Committable],
     ) -> Result<()> {
         self.commit(checkpoint, committables).await
@@ -116,6 +166,11 @@ pub trait Committer: Send {
     async fn discard_unfinished(&mut self, _sink_id: &str, _kept: &[Committable]) -> Result<()> {
         Ok(())
     }
+
+    /// Says that the job has ended and that its checkpoints are gone: nobody will ask any more what of them was committed.
+    async fn forget_commits(&mut self) -> Result<()> {
+        Ok(())
+    }
 }
 
 /// The committer of sinks whose rows are visible as soon as they are written.
@@ -124,7 +179,11 @@ pub(crate) struct NoCommitter;
 
 #[async_trait]
 impl Committer for NoCommitter {
-    async fn commit(&mut self, _checkpoint: CheckpointId, _committables: &[Committable]) -> Result<()> {
+    async fn commit(
+        &mut self,
+        _checkpoint: &CompletedCheckpoint,
+        _committables: &[Committable],
+    ) -> Result<()> {
         Ok(())
     }
 }

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
+use datafusion::catalog::TableProvider;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::Result;
@@ -116,6 +118,12 @@ pub trait DynamicTableSource: Send + Sync + fmt::Debug {
 
     /// Returns about how many bytes will be read, if that is cheap to know. The batch planner uses it to choose parallelism.
     fn estimated_bytes(&self) -> Option<u64> {
+        None
+    }
+
+    /// Returns the table as DataFusion reads it in batch, where the connector reads columns by itself and prunes what it need not read.
+    /// Its columns are the physical columns, in order, in the Arrow types of Flink's types.
+    fn table_provider(&self) -> Option<Arc<dyn TableProvider>> {
         None
     }
 

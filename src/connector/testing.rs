@@ -4,7 +4,12 @@ use std::collections::BTreeMap;
 use std::future::Future;
 use std::sync::{Arc, Mutex};
 
-use super::{FactoryContext, Frame, OutputPort, OutputStream, SourceEvent, SourceReader, WriterContext};
+use super::{
+    CheckpointId, CompletedCheckpoint, FactoryContext, Frame, OutputPort, OutputStream, SourceEvent,
+    SourceReader, WriterContext,
+};
+use crate::catalog::TableHandle;
+use crate::changelog::ChangelogMode;
 use crate::options::{SessionConfig, TableOptions};
 use crate::schema::{Column, TableSchema};
 
@@ -14,6 +19,7 @@ pub(crate) struct Table {
     pub(crate) partition_keys: Vec<String>,
     options: TableOptions,
     config: SessionConfig,
+    pub(crate) handle: TableHandle,
 }
 
 impl Table {
@@ -26,6 +32,7 @@ impl Table {
             partition_keys: Vec::new(),
             options: TableOptions::new(connector, options),
             config: SessionConfig::default(),
+            handle: TableHandle::default(),
         }
     }
 
@@ -36,6 +43,7 @@ impl Table {
             partition_keys: &self.partition_keys,
             options: &self.options,
             config: &self.config,
+            handle: &self.handle,
         }
     }
 }
@@ -59,7 +67,12 @@ impl OutputPort for Printed {
 
 pub(crate) fn writer_context(overwrite: bool) -> WriterContext {
     let output = Arc::new(Printed::default());
-    WriterContext { sink_id: Arc::from("job-1"), writer: 0, writer_count: 1, output, overwrite }
+    let mode = ChangelogMode::INSERT_ONLY;
+    WriterContext { sink_id: Arc::from("job-1"), writer: 0, writer_count: 1, output, overwrite, mode }
+}
+
+pub(crate) fn completed_checkpoint(number: CheckpointId) -> CompletedCheckpoint {
+    CompletedCheckpoint { number, positions: BTreeMap::new() }
 }
 
 pub(crate) fn block_on<T>(future: impl Future<Output = T>) -> T {

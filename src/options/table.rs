@@ -1,7 +1,7 @@
 //! The options of a table or catalog: what a factory takes out of `WITH (…)`, and what it left over.
 
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::{ConfigOption, OptionDef, OptionValue};
 use crate::error::{Error, Result};
@@ -11,8 +11,13 @@ use crate::error::{Error, Result};
 pub struct TableOptions {
     identifier: String,
     entries: BTreeMap<String, String>,
-    read: RefCell<BTreeSet<String>>,
-    supported: RefCell<BTreeSet<String>>,
+    read: Mutex<BTreeSet<String>>,
+    supported: Mutex<BTreeSet<String>>,
+}
+
+/// Locks a set of keys; a panic elsewhere has left it whole.
+fn locked(keys: &Mutex<BTreeSet<String>>) -> MutexGuard<'_, BTreeSet<String>> {
+    keys.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl TableOptions {
@@ -21,8 +26,8 @@ impl TableOptions {
         TableOptions {
             identifier: identifier.into(),
             entries,
-            read: RefCell::default(),
-            supported: RefCell::default(),
+            read: Mutex::default(),
+            supported: Mutex::default(),
         }
     }
 
@@ -34,7 +39,7 @@ impl TableOptions {
         self.declare_key(option.key());
         let given = std::iter::once(&option.key()).chain(option.old_keys()).find_map(|key| {
             let value = self.entries.get(*key)?;
-            self.read.borrow_mut().insert((*key).to_owned());
+            locked(&self.read).insert((*key).to_owned());
             Some(value.as_str())
         });
         given.or(option.default_text()).map(|text| option.parse(text)).transpose()
@@ -51,7 +56,7 @@ impl TableOptions {
     /// Returns a raw entry and marks it as read.
     pub fn raw(&self, key: &str) -> Option<&str> {
         let value = self.entries.get(key)?;
-        self.read.borrow_mut().insert(key.to_owned());
+        locked(&self.read).insert(key.to_owned());
         Some(value)
     }
 
@@ -61,7 +66,7 @@ impl TableOptions {
             self.entries.iter().filter_map(|(key, value)| Some((key, key.strip_prefix(prefix)?, value)));
         matching
             .map(|(key, rest, value)| {
-                self.read.borrow_mut().insert(key.clone());
+                locked(&self.read).insert(key.clone());
                 (rest.to_owned(), value.clone())
             })
             .collect()
@@ -74,13 +79,13 @@ impl TableOptions {
 
     /// Marks options as supported without reading them, so that errors list them.
     pub fn declare(&self, options: &[&'static dyn OptionDef]) {
-        self.supported.borrow_mut().extend(options.iter().map(|option| option.key().to_owned()));
+        locked(&self.supported).extend(options.iter().map(|option| option.key().to_owned()));
     }
 
     /// Marks a key that depends on the table, such as `fields.a.kind`, as supported.
     pub fn declare_key(&self, key: &str) {
-        if !self.supported.borrow().contains(key) {
-            self.supported.borrow_mut().insert(key.to_owned());
+        if !locked(&self.supported).contains(key) {
+            locked(&self.supported).insert(key.to_owned());
         }
     }
 
@@ -105,11 +110,11 @@ impl TableOptions {
     /// # Errors
     /// Names each entry that nobody read, all that are supported, and the nearest spelling.
     pub fn reject_unknown(&self) -> Result<()> {
-        let read = self.read.borrow();
+        let read = locked(&self.read);
         let unknown: Vec<&str> =
             self.entries.keys().filter(|key| !read.contains(*key)).map(String::as_str).collect();
         let Some(first) = unknown.first() else { return Ok(()) };
-        let supported = self.supported.borrow();
+        let supported = locked(&self.supported);
         let supported: Vec<&str> = supported.iter().map(String::as_str).collect();
         let error = Error::validation(format!(
             "Unsupported options found for '{}'.\n\nUnsupported options:\n\n{}\n\nSupported options:\n\n{}",

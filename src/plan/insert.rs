@@ -8,7 +8,7 @@ use datafusion::logical_expr::{Expr, LogicalPlan, Projection};
 use super::bind::{Binder, BoundQuery};
 use super::tables::BoundTable;
 use crate::changelog::ChangelogMode;
-use crate::connector::{DynamicTableSink, FactoryContext};
+use crate::connector::DynamicTableSink;
 use crate::error::{Error, FlinkClass, Result, Span};
 use crate::function;
 use crate::options::{NOT_NULL_ENFORCER, NotNullEnforcer};
@@ -44,13 +44,7 @@ impl BoundInsert {
 /// Makes the sink of a table.
 pub(crate) fn create_sink(table: &BoundTable) -> Result<Arc<dyn DynamicTableSink>> {
     let (factory, options) = table.factory()?;
-    factory.create_sink(&FactoryContext {
-        table: &table.identifier.to_string(),
-        schema: &table.table.schema,
-        partition_keys: &table.table.partition_keys,
-        options: &options,
-        config: &table.config,
-    })
+    factory.create_sink(&table.context(&table.identifier.to_string(), &options))
 }
 
 /// Binds an INSERT whose query is bound already.

@@ -187,7 +187,8 @@ impl<'a> Planner<'a> {
         let found = self.catalogs.object(&identifier).await?;
         match found.as_ref().map(|found| found.object.as_ref()) {
             Some(CatalogObject::Table(table)) => {
-                Ok(BoundTable::new(identifier, table.clone(), Arc::clone(&self.config)))
+                let table = BoundTable::new(identifier, table.clone(), Arc::clone(&self.config));
+                table.load().await.map_err(|error| error.at(name.span))
             }
             Some(CatalogObject::View(_)) => {
                 Err(Error::validation(format!("Sink '{identifier}' does not exists"))

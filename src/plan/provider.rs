@@ -10,10 +10,11 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::Statistics;
 use datafusion::common::runtime::SpawnedTask;
 use datafusion::datasource::{TableType, provider_as_source};
 use datafusion::execution::{SendableRecordBatchStream, TaskContext};
-use datafusion::logical_expr::{Expr, TableSource};
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableSource};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::{Boundedness as PlanBoundedness, EmissionType};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
@@ -24,8 +25,7 @@ use super::tables::BoundTable;
 use crate::catalog::CatalogTable;
 use crate::changelog::ChangelogBatch;
 use crate::connector::{
-    Boundedness, DynamicTableSource, FactoryContext, Frame, FrameDecoder, MetadataColumn, Projection,
-    SourceEvent,
+    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
 };
 use crate::error::{Error, Result};
 use crate::schema::{ColumnKind, DataType};
@@ -57,13 +57,7 @@ impl SourceTable {
     pub(crate) fn create(table: &BoundTable) -> Result<SourceTable> {
         let (factory, options) = table.factory()?;
         let name = table.identifier.to_string();
-        let source = factory.create_source(&FactoryContext {
-            table: &name,
-            schema: &table.table.schema,
-            partition_keys: &table.table.partition_keys,
-            options: &options,
-            config: &table.config,
-        })?;
+        let source = factory.create_source(&table.context(&name, &options))?;
         let mut fields: Vec<_> = table
             .table
             .schema
@@ -104,6 +98,7 @@ impl SourceTable {
             partition_keys: Vec::new(),
             distribution: None,
             options: Default::default(),
+            handle: Default::default(),
         };
         SourceTable {
             name: "t".to_owned(),
@@ -234,13 +229,30 @@ impl TableProvider for SourceTable {
         TableType::Base
     }
 
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> datafusion::error::Result<Vec<TableProviderFilterPushDown>> {
+        match self.source.table_provider() {
+            Some(provider) => provider.supports_filters_pushdown(filters),
+            None => Ok(vec![TableProviderFilterPushDown::Unsupported; filters.len()]),
+        }
+    }
+
+    fn statistics(&self) -> Option<Statistics> {
+        self.source.table_provider()?.statistics()
+    }
+
     async fn scan(
         &self,
-        _state: &dyn Session,
+        state: &dyn Session,
         projection: Option<&Vec<usize>>,
-        _filters: &[Expr],
-        _limit: Option<usize>,
+        filters: &[Expr],
+        limit: Option<usize>,
     ) -> datafusion::error::Result<Arc<dyn ExecutionPlan>> {
+        if let Some(provider) = self.source.table_provider() {
+            return provider.scan(state, projection, filters, limit).await;
+        }
         let columns = projection.cloned().unwrap_or_else(|| (0..self.schema.fields().len()).collect());
         Ok(Arc::new(ScanExec::new(self.clone(), columns)))
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use sqlparser::ast;
 
 use crate::catalog::{CatalogManager, CatalogObject, CatalogTable, ObjectIdentifier};
-use crate::connector::{TableFactory, table_factory};
+use crate::connector::{FactoryContext, TableFactory, table_factory};
 use crate::error::{Error, Result};
 use crate::options::{DYNAMIC_TABLE_OPTIONS, SessionConfig, TableOptions, resolve_references};
 use crate::schema::Column;
@@ -142,6 +142,33 @@ impl BoundTable {
         Ok(changed)
     }
 
+    /// Lets the connector load what it needs to know beyond the definition, unless the catalog has.
+    ///
+    /// # Errors
+    /// Those of the connector. A table without one is refused where it is used.
+    pub(crate) async fn load(mut self) -> Result<BoundTable> {
+        if self.table.handle.is_empty() && self.table.options.contains_key(CONNECTOR) {
+            let (factory, options) = self.factory()?;
+            let handle = factory.load(&self.context(&self.identifier.to_string(), &options)).await?;
+            if !handle.is_empty() {
+                Arc::make_mut(&mut self.table).handle = handle;
+            }
+        }
+        Ok(self)
+    }
+
+    /// Returns what a factory is told of the table: its name in full, and its options as `factory` has made them.
+    pub(crate) fn context<'a>(&'a self, name: &'a str, options: &'a TableOptions) -> FactoryContext<'a> {
+        FactoryContext {
+            table: name,
+            schema: &self.table.schema,
+            partition_keys: &self.table.partition_keys,
+            options,
+            config: &self.config,
+            handle: &self.table.handle,
+        }
+    }
+
     /// Returns the connector and the options with references resolved; `connector` counts as read.
     pub(crate) fn factory(&self) -> Result<(&'static dyn TableFactory, TableOptions)> {
         let identifier = self.table.options.get(CONNECTOR).ok_or_else(|| {
@@ -189,7 +216,8 @@ async fn look_up(parts: &[String], catalogs: &CatalogManager, config: &Arc<Sessi
     if let Some(resolved) = catalogs.object(&identifier).await? {
         return Ok(match resolved.object.as_ref() {
             CatalogObject::Table(table) => {
-                Found::Table(BoundTable::new(resolved.identifier, table.clone(), Arc::clone(config)))
+                let table = BoundTable::new(resolved.identifier, table.clone(), Arc::clone(config));
+                Found::Table(table.load().await?)
             }
             CatalogObject::View(view) => Found::View(Arc::new(ResolvedView {
                 identifier: resolved.identifier,

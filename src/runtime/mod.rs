@@ -4,7 +4,6 @@ mod checkpoint;
 mod job;
 mod operator;
 mod sink_task;
-mod state;
 
 pub(crate) use checkpoint::default_folder;
 pub use job::JobStatus;
@@ -15,4 +14,3 @@ pub(crate) use job::{
     StopMode,
 };
 pub(crate) use sink_task::{SinkInput, run_sink};
-pub(crate) use state::GROUP_COUNT;

@@ -1,12 +1,14 @@
 //! Writes a stream into a sink: every row through one writer, then prepare and commit once, at the end of the input.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::StreamExt;
 use futures::stream::BoxStream;
+use tracing::warn;
 
-use crate::changelog::ChangelogBatch;
-use crate::connector::{DynamicTableSink, OutputPort, WriterContext};
+use crate::changelog::{ChangelogBatch, ChangelogMode};
+use crate::connector::{CompletedCheckpoint, DynamicTableSink, OutputPort, WriterContext};
 use crate::error::Result;
 
 /// The checkpoint that the end of a bounded job is.
@@ -28,13 +30,21 @@ pub(crate) struct SinkInput {
 /// The input fails, or the sink cannot be written.
 pub(crate) async fn run_sink(input: SinkInput, output: Arc<dyn OutputPort>) -> Result<()> {
     let SinkInput { sink, mut rows, overwrite } = input;
-    // Such a job is never restored, so that its files need no owner.
-    let ctx = WriterContext { sink_id: Arc::from(""), writer: 0, writer_count: 1, output, overwrite };
+    // Such a job is never restored; its sink is like no other all the same.
+    let sink_id = Arc::from(uuid::Uuid::new_v4().simple().to_string());
+    let mode = ChangelogMode::INSERT_ONLY;
+    let ctx = WriterContext { sink_id, writer: 0, writer_count: 1, output, overwrite, mode };
     let mut writer = sink.open_writer(ctx.clone()).await?;
     while let Some(batch) = rows.next().await {
         writer.write(batch?).await?;
     }
     let committables = writer.prepare_commit(END_OF_INPUT).await?;
     let mut committer = sink.open_committer(ctx).await?;
-    committer.commit(END_OF_INPUT, &committables).await
+    let checkpoint = CompletedCheckpoint { number: END_OF_INPUT, positions: BTreeMap::new() };
+    committer.commit(&checkpoint, &committables).await?;
+    if let Err(error) = committer.forget_commits().await {
+        // The rows are there; only a trace of the commit stays.
+        warn!(%error, "a sink could not be told that its job has ended");
+    }
+    Ok(())
 }

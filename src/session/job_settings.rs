@@ -15,7 +15,8 @@ use crate::options::{
     RESTART_RATE_INTERVAL, RESTART_RATE_MAX_FAILURES, RESTART_STRATEGY_TYPE, SAVEPOINT_DIR,
     STATE_MEMORY_BUDGET, SessionConfig, TABLE_DEFAULT_PARALLELISM,
 };
-use crate::runtime::{CheckpointSettings, GROUP_COUNT, JobSettings, RestartStrategy, default_folder};
+use crate::runtime::{CheckpointSettings, JobSettings, RestartStrategy, default_folder};
+use crate::state::GROUP_COUNT;
 
 impl Session {
     /// Returns what an INSERT or statement set is started with.

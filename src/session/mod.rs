@@ -29,9 +29,8 @@ pub use result::{JobId, QueryResult, ResultColumn, ResultTable, StatementResult}
 
 use modules::Modules;
 
-use crate::catalog::{
-    CATALOG_FACTORIES, CatalogManager, CatalogStore, FileCatalogStore, ManagerSettings, MemoryCatalogStore,
-};
+use crate::catalog::{CatalogManager, CatalogStore, FileCatalogStore, ManagerSettings, MemoryCatalogStore};
+use crate::connector::CATALOG_FACTORIES;
 use crate::error::{Error, Result};
 use crate::options::{
     BUILTIN_CATALOG_NAME, BUILTIN_DATABASE_NAME, CATALOG_STORE_KIND, CATALOG_STORE_PATH, OptionDef,

@@ -8,9 +8,11 @@ mod source;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
+use lakehead::catalog::TableHandle;
+use lakehead::changelog::ChangelogMode;
 use lakehead::connector::{
-    DynamicTableSink, DynamicTableSource, FactoryContext, OutputPort, OutputStream, WriterContext,
-    table_factory,
+    CompletedCheckpoint, DynamicTableSink, DynamicTableSource, FactoryContext, OutputPort, OutputStream,
+    WriterContext, table_factory,
 };
 use lakehead::options::{SessionConfig, TableOptions};
 use lakehead::schema::{Column, TableSchema, TypeRoot};
@@ -31,6 +33,7 @@ struct Table {
     schema: TableSchema,
     options: TableOptions,
     config: SessionConfig,
+    handle: TableHandle,
 }
 
 impl Table {
@@ -46,6 +49,7 @@ impl Table {
             ]),
             options: TableOptions::new(connector, options),
             config: SessionConfig::default(),
+            handle: TableHandle::default(),
         }
     }
 
@@ -56,6 +60,7 @@ impl Table {
             partition_keys: &[],
             options: &self.options,
             config: &self.config,
+            handle: &self.handle,
         }
     }
 
@@ -70,5 +75,10 @@ impl Table {
 
 fn writer_context(writer: usize, writer_count: usize) -> WriterContext {
     let output = Arc::new(Lines::default());
-    WriterContext { sink_id: Arc::from("job-1"), writer, writer_count, output, overwrite: false }
+    let mode = ChangelogMode::INSERT_ONLY;
+    WriterContext { sink_id: Arc::from("job-1"), writer, writer_count, output, overwrite: false, mode }
+}
+
+fn completed(number: u64) -> CompletedCheckpoint {
+    CompletedCheckpoint { number, positions: BTreeMap::new() }
 }

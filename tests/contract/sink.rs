@@ -8,7 +8,7 @@ use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use lakehead::changelog::ChangelogBatch;
 use lakehead::connector::{Committable, DynamicTableSink};
 
-use super::{Table, writer_context};
+use super::{Table, completed, writer_context};
 
 /// A sink under test, on a table of its own.
 struct Subject {
@@ -40,7 +40,7 @@ impl Subject {
     async fn commit(&self, checkpoint: u64, committables: &[Committable]) {
         let sink: Arc<dyn DynamicTableSink> = self.table.sink();
         let mut committer = sink.open_committer(writer_context(0, 1)).await.unwrap();
-        committer.commit(checkpoint, committables).await.unwrap();
+        committer.commit(&completed(checkpoint), committables).await.unwrap();
     }
 
     fn expect(&self, ids: &[i64], rule: &str) {
@@ -93,7 +93,7 @@ async fn check_crash_within_a_commit(subject: &Subject) {
     subject.expect(&[1, 2], "a commit that had landed in part is completed");
     let mut committer = subject.table.sink().open_committer(writer_context(0, 1)).await.unwrap();
     for _ in 0..3 {
-        committer.commit(1, &prepared).await.unwrap();
+        committer.commit(&completed(1), &prepared).await.unwrap();
     }
     subject.expect(&[1, 2], "a committer that was told of a failure may repeat what had landed");
 }
@@ -127,7 +127,7 @@ async fn check_what_a_crash_leaves_behind(subject: &Subject) {
         committer.discard_unfinished("job-1", &prepared).await.unwrap();
         assert_eq!((subject.hidden)(), 1, "what was not prepared goes");
     }
-    committer.commit(1, &prepared).await.unwrap();
+    committer.commit(&completed(1), &prepared).await.unwrap();
     committer.discard_unfinished("job-1", &prepared).await.unwrap();
     assert_eq!((subject.hidden)(), 0);
     subject.expect(&[1], "what was prepared is committed after all");

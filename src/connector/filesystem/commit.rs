@@ -11,7 +11,7 @@ use async_trait::async_trait;
 use super::FileTable;
 use super::listing::is_hidden;
 use super::sink::{blocking, hidden_ending, relative, unwritable};
-use crate::connector::{CheckpointId, Committable, Committer, durable_step};
+use crate::connector::{Committable, Committer, CompletedCheckpoint, durable_step};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A finished file that nobody sees yet.
@@ -69,13 +69,17 @@ impl FileCommitter {
 
 #[async_trait]
 impl Committer for FileCommitter {
-    async fn commit(&mut self, _checkpoint: CheckpointId, committables: &[Committable]) -> Result<()> {
+    async fn commit(
+        &mut self,
+        _checkpoint: &CompletedCheckpoint,
+        committables: &[Committable],
+    ) -> Result<()> {
         self.commit_where(committables, Missing::IsLost).await
     }
 
     async fn commit_after_recovery(
         &mut self,
-        _checkpoint: CheckpointId,
+        _checkpoint: &CompletedCheckpoint,
         committables: &[Committable],
     ) -> Result<()> {
         self.commit_where(committables, Missing::WasTaken).await

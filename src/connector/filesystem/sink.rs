@@ -332,7 +332,7 @@ mod tests {
     use super::*;
     use crate::changelog::RowKind;
     use crate::connector::TableFactory;
-    use crate::connector::testing::{self, block_on, writer_context};
+    use crate::connector::testing::{self, block_on, completed_checkpoint, writer_context};
     use crate::schema::TypeRoot;
     use arrow::array::{Int32Array, StringArray};
 
@@ -386,7 +386,7 @@ mod tests {
             drop(writer);
             for _ in 0..2 {
                 let mut committer = sink.open_committer(writer_context(overwrite)).await.unwrap();
-                committer.commit(1, &prepared).await.unwrap();
+                committer.commit(&completed_checkpoint(1), &prepared).await.unwrap();
             }
         });
     }
@@ -405,7 +405,12 @@ mod tests {
             drop(writer);
             assert_eq!(content(&root), Vec::<String>::new());
             assert_eq!(fs::read_dir(&root).unwrap().count(), 1);
-            sink.open_committer(writer_context(false)).await.unwrap().commit(1, &prepared).await.unwrap();
+            sink.open_committer(writer_context(false))
+                .await
+                .unwrap()
+                .commit(&completed_checkpoint(1), &prepared)
+                .await
+                .unwrap();
         });
         assert_eq!(content(&root), [": 1,a;2,;"]);
     }
@@ -504,9 +509,9 @@ mod tests {
             let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
             committer.discard_unfinished("job-1", &prepared).await.unwrap();
             assert_eq!(hidden(folder.path()), 2);
-            committer.commit(1, &prepared).await.unwrap();
+            committer.commit(&completed_checkpoint(1), &prepared).await.unwrap();
             assert_eq!(content(folder.path()), [": 1,;"]);
-            committer.commit(1, &others).await.unwrap();
+            committer.commit(&completed_checkpoint(1), &others).await.unwrap();
             assert_eq!((content(folder.path()).len(), hidden(folder.path())), (2, 0));
         });
     }
@@ -521,16 +526,16 @@ mod tests {
             writer.write(batch(&table, &[(1, None)])).await.unwrap();
             let prepared = writer.prepare_commit(1).await.unwrap();
             let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
-            committer.commit(1, &prepared).await.unwrap();
+            committer.commit(&completed_checkpoint(1), &prepared).await.unwrap();
             for item in fs::read_dir(folder.path()).unwrap() {
                 fs::remove_file(item.unwrap().path()).unwrap();
             }
-            let error = committer.commit(1, &prepared).await.unwrap_err();
+            let error = committer.commit(&completed_checkpoint(1), &prepared).await.unwrap_err();
             assert!(error.message().contains("is gone before it was committed"), "{error:?}");
             // After a recovery it counts as one that was committed and has been taken away by its readers, with its folder or without.
-            committer.commit_after_recovery(1, &prepared).await.unwrap();
+            committer.commit_after_recovery(&completed_checkpoint(1), &prepared).await.unwrap();
             fs::remove_dir(folder.path()).unwrap();
-            committer.commit_after_recovery(1, &prepared).await.unwrap();
+            committer.commit_after_recovery(&completed_checkpoint(1), &prepared).await.unwrap();
         });
     }
 
@@ -548,7 +553,7 @@ mod tests {
                 prepared.extend(writer.prepare_commit(1).await.unwrap());
             }
             let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
-            committer.commit(1, &prepared).await.unwrap();
+            committer.commit(&completed_checkpoint(1), &prepared).await.unwrap();
         });
         assert_eq!(content(folder.path()), ["k=a: 0;", "k=a: 1;", "k=a: 2;"]);
     }
@@ -574,7 +579,7 @@ mod tests {
             writer.write(ChangelogBatch::with_kinds(rows, kinds)).await.unwrap();
             let prepared = writer.prepare_commit(1).await.unwrap();
             let mut committer = sink.open_committer(writer_context(false)).await.unwrap();
-            committer.commit(1, &prepared).await.unwrap();
+            committer.commit(&completed_checkpoint(1), &prepared).await.unwrap();
         });
         assert_eq!(
             content(folder.path()),

@@ -161,7 +161,7 @@ mod tests {
         let batch = ChangelogBatch::with_kinds(rows, [RowKind::Insert, RowKind::Delete]);
         let printed = Arc::new(Printed::default());
         let output: Arc<dyn OutputPort> = Arc::<Printed>::clone(&printed);
-        let ctx = WriterContext { sink_id: Arc::from(""), writer, writer_count, output, overwrite: false };
+        let ctx = WriterContext { writer, writer_count, output, ..testing::writer_context(false) };
         testing::block_on(async {
             let mut writer = sink.open_writer(ctx).await.unwrap();
             writer.write(batch).await.unwrap();

@@ -9,6 +9,7 @@ use datafusion::logical_expr::Expr;
 
 use super::keys::same_value;
 use super::node::PlanNode;
+use crate::changelog::ChangelogMode;
 use crate::error::{Error, Result};
 use crate::plan::graph::{Distribution, GraphNode, InputEdge, JobGraph, JoinKind, NodeId, OperatorSpec};
 use crate::plan::provider::SourceTable;
@@ -88,10 +89,9 @@ impl Assembly {
         let mut spread = Vec::with_capacity(input_count);
         for (number, input) in node.inputs.into_iter().enumerate() {
             let below = self.place(input, &input_path(&node.spec, &place, number, input_count))?;
-            let insert_only =
-                self.graph.nodes[below.node].mode == crate::changelog::ChangelogMode::INSERT_ONLY;
+            let mode = self.graph.nodes[below.node].mode;
             let wanted =
-                wanted_distribution(&node.spec, number, below_columns(&self.graph, below.node), insert_only);
+                wanted_distribution(&node.spec, number, below_columns(&self.graph, below.node), mode);
             let distribution =
                 if wanted == below.distribution { Distribution::Forward } else { wanted.clone() };
             spread.push(if wanted == Distribution::Forward { below.distribution } else { wanted });
@@ -242,7 +242,7 @@ fn wanted_distribution(
     spec: &OperatorSpec,
     input: usize,
     column_count: usize,
-    is_insert_only: bool,
+    mode: ChangelogMode,
 ) -> Distribution {
     let hash = |columns: Vec<usize>| {
         if columns.is_empty() { Distribution::Singleton } else { Distribution::Hash(columns) }
@@ -263,8 +263,13 @@ fn wanted_distribution(
         OperatorSpec::SetOperation { .. } => hash((0..column_count).collect()),
         OperatorSpec::Limit { .. } | OperatorSpec::Collect => Distribution::Singleton,
         OperatorSpec::Sink(sink) if sink.sink.has_single_writer() => Distribution::Singleton,
-        OperatorSpec::Sink(_) if is_insert_only => Distribution::Forward,
-        OperatorSpec::Sink(sink) => hash(sink.keys.clone()),
+        OperatorSpec::Sink(sink) => {
+            let columns = sink.sink.distribution(&sink.keys, mode);
+            if columns.is_empty() && mode == ChangelogMode::INSERT_ONLY {
+                return Distribution::Forward;
+            }
+            hash(columns)
+        }
         OperatorSpec::Source { .. }
         | OperatorSpec::Values { .. }
         | OperatorSpec::Calc { .. }

@@ -9,7 +9,7 @@ use arrow::datatypes::FieldRef;
 
 use crate::connector::{CheckpointId, Committable, SourcePosition};
 use crate::error::{Error, Result};
-use crate::runtime::state::{StateChanges, StateTable};
+use crate::state::{StateChanges, StateTable};
 
 /// A cut through a job: state, positions of sources and what sinks have prepared.
 #[derive(Debug, Default)]

@@ -12,7 +12,7 @@ use super::merge::{MergedTable, TableMerge, key_schema};
 use super::segment::Segment;
 use super::segment_writer::{BlockBuilder, RowsOf, SegmentWriter};
 use crate::error::Result;
-use crate::runtime::state::GROUP_COUNT;
+use crate::state::GROUP_COUNT;
 
 /// How many segments a checkpoint has before deltas are merged.
 const SEGMENTS_MAX: usize = 16;

@@ -8,7 +8,7 @@ use arrow::datatypes::{Field, Schema};
 
 use super::manifest::{OperatorState, TableState};
 use super::restore::OperatorClaim;
-use crate::runtime::state::StateTable;
+use crate::state::StateTable;
 
 /// Returns what keeps an operator from going on with a state, one sentence each.
 pub(super) fn changes(stored: &OperatorState, now: &OperatorClaim) -> Vec<String> {

@@ -14,7 +14,7 @@ use serde_json::{Map, Value, json};
 use super::state_schema::{schema_from_json, schema_to_json};
 use crate::connector::{CheckpointId, Committable, SourcePosition};
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::state::GROUP_COUNT;
+use crate::state::GROUP_COUNT;
 
 /// The version of the state format: of manifests, segments, and the hash that makes key groups. It grows when an older program
 /// would misread what a newer one writes.

@@ -15,7 +15,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::segment::{BlockEntry, Segment};
 use crate::connector::CheckpointId;
 use crate::error::Result;
-use crate::runtime::state::RowCodec;
+use crate::state::RowCodec;
 
 /// Which table is merged, and as which columns its rows come out.
 #[derive(Debug, Clone, Copy)]

@@ -13,7 +13,7 @@ use super::merge::{MergedTable, TableMerge};
 use super::segment::Segment;
 use super::segment_writer::bytes_of;
 use crate::error::{Error, ErrorKind, Result};
-use crate::runtime::state::{GROUP_COUNT, StateTable};
+use crate::state::{GROUP_COUNT, StateTable};
 
 /// About how many rows are loaded at once.
 const LOAD_ROWS: usize = 1 << 15;

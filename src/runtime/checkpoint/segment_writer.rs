@@ -13,7 +13,7 @@ use super::merge::key_schema;
 use super::segment::{BlockEntry, TableBlocks, footer, header};
 use crate::connector::CheckpointId;
 use crate::error::{Error, Result};
-use crate::runtime::state::GROUP_COUNT;
+use crate::state::GROUP_COUNT;
 
 /// The most rows of a block.
 const BLOCK_ROWS: usize = 1 << 16;

@@ -12,12 +12,12 @@ use super::settings::JobSettings;
 use super::stage::{SourceDecoder, Stage, constant_rows};
 use super::worker::Worker;
 use super::writer_task::WriterMessage;
-use crate::changelog::ChangelogBatch;
+use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable, aggregate_calls};
 use crate::runtime::checkpoint::{Claims, OperatorChanges, OperatorClaim};
 use crate::runtime::operator::{self, LocalGroupAggregate, operator_name};
-use crate::runtime::state::{StateChanges, StateTable};
+use crate::state::{StateChanges, StateTable};
 
 /// A graph with its layout.
 #[derive(Debug)]
@@ -26,8 +26,21 @@ pub(super) struct Blueprint {
     layout: Arc<Layout>,
     uids: Arc<Vec<String>>,
     is_per_record: bool,
-    /// The tables of the operators that keep state.
+    /// The tables of the operators and sinks that keep state.
     state_tables: BTreeMap<NodeId, Vec<StateTable>>,
+}
+
+/// A sink of the graph.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sink<'a> {
+    /// Its node.
+    pub(super) node: NodeId,
+    /// What it writes.
+    pub(super) spec: &'a SinkSpec,
+    /// How many writers it has.
+    pub(super) writer_count: usize,
+    /// The kinds of the rows that it gets.
+    pub(super) mode: ChangelogMode,
 }
 
 /// Where the rows of sinks go, by node and worker.
@@ -46,11 +59,13 @@ impl Blueprint {
         let uids = Arc::new(graph.nodes.iter().map(|node| node.uid.clone()).collect());
         let mut state_tables = BTreeMap::new();
         for (node, spec) in graph.nodes.iter().enumerate() {
-            if is_operator(&spec.spec) {
-                let tables = operator::build(spec, &inputs(&graph, spec))?.state_tables();
-                if !tables.is_empty() {
-                    state_tables.insert(node, tables);
-                }
+            let tables = match &spec.spec {
+                OperatorSpec::Sink(sink) => sink.sink.state_tables(input_mode(&graph, spec)),
+                _ if is_operator(&spec.spec) => operator::build(spec, &inputs(&graph, spec))?.state_tables(),
+                _ => Vec::new(),
+            };
+            if !tables.is_empty() {
+                state_tables.insert(node, tables);
             }
         }
         Ok(Blueprint { graph, layout, uids, is_per_record: settings.is_per_record, state_tables })
@@ -115,12 +130,25 @@ impl Blueprint {
         })
     }
 
-    /// Returns the sinks, each with the number of its writers.
-    pub(super) fn sinks(&self) -> impl Iterator<Item = (NodeId, &SinkSpec, usize)> {
+    /// Returns the sinks.
+    pub(super) fn sinks(&self) -> impl Iterator<Item = Sink<'_>> {
         self.graph.nodes.iter().enumerate().filter_map(|(at, node)| match &node.spec {
-            OperatorSpec::Sink(sink) => Some((at, sink, self.layout.worker_count(at))),
+            OperatorSpec::Sink(spec) => {
+                let mode = input_mode(&self.graph, node);
+                Some(Sink { node: at, spec, writer_count: self.layout.worker_count(at), mode })
+            }
             _ => None,
         })
+    }
+
+    /// Returns the tables of a node that keeps state.
+    pub(super) fn state_tables(&self, node: NodeId) -> &[StateTable] {
+        self.state_tables.get(&node).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns how the graph runs.
+    pub(super) fn layout(&self) -> &Layout {
+        &self.layout
     }
 
     /// Puts together what the workers say has changed in each operator that keeps state, also where nothing has.
@@ -158,7 +186,7 @@ impl Blueprint {
                 .filter(|node| is_source(&node.spec))
                 .map(|node| node.uid.clone())
                 .collect(),
-            sinks: self.sinks().map(|(node, ..)| self.uids[node].clone()).collect(),
+            sinks: self.sinks().map(|sink| self.uids[sink.node].clone()).collect(),
         }
     }
 
@@ -225,6 +253,11 @@ impl Blueprint {
         };
         self.graph.nodes.iter().enumerate().map(stage).collect()
     }
+}
+
+/// Returns the kinds of the rows that a sink gets.
+fn input_mode(graph: &JobGraph, node: &GraphNode) -> ChangelogMode {
+    inputs(graph, node).iter().fold(ChangelogMode::of(&[]), |mode, input| mode.union(input.mode))
 }
 
 /// Returns whether rows come into the graph here.

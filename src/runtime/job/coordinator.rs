@@ -13,7 +13,8 @@ use tracing::warn;
 use super::exchange::aborted;
 use super::settings::JobSettings;
 use super::source_task::SourceMessage;
-use crate::connector::{CheckpointId, Committable, Committer, SourcePosition};
+use super::writer_task::Prepared;
+use crate::connector::{CheckpointId, Committable, Committer, CompletedCheckpoint, SourcePosition};
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{
@@ -94,14 +95,14 @@ pub(super) struct Cut {
     pub(super) time_ms: i64,
     /// What it is for.
     pub(super) purpose: CheckpointPurpose,
-    /// What has changed in the operators.
+    /// What has changed in the operators, and where what has changed in the sinks is to be added.
     pub(super) operators: Vec<OperatorChanges>,
     /// How far each source has come.
     pub(super) positions: BTreeMap<NodeId, SourcePosition>,
     /// Where it is written; a job without checkpoints has a store only for a savepoint.
     pub(super) store: Option<SharedStore>,
     /// What each writer prepares, by the sink's node.
-    pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Vec<Committable>>)>,
+    pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Prepared>)>,
 }
 
 /// How a checkpoint went.
@@ -155,11 +156,14 @@ impl Coordinator {
 
     /// Completes a checkpoint. The outer error ends the job, the inner one only the checkpoint.
     async fn complete(&mut self, cut: Cut) -> Result<Result<Option<CheckpointSummary>>> {
-        let Cut { number, time_ms, purpose, store, operators, positions, prepared } = cut;
+        let Cut { number, time_ms, purpose, store, mut operators, positions, prepared } = cut;
         for (sink, prepared) in prepared {
             // A writer that has failed says so itself.
-            let committables = prepared.await.map_err(|_| aborted())?;
+            let Prepared { committables, changes } = prepared.await.map_err(|_| aborted())?;
             self.uncommitted.entry(sink).or_default().extend(committables);
+            if let Some(state) = operators.iter_mut().find(|state| state.uid == self.uids[sink]) {
+                state.workers.push(changes);
+            }
         }
         let mut written = None;
         if let Some(store) = &store
@@ -181,7 +185,7 @@ impl Coordinator {
         // What no checkpoint covers would come again if the job were started again.
         let is_covered = self.has_checkpoints && written.is_some();
         self.is_beyond_checkpoints.store(!is_covered, Ordering::Release);
-        self.commit(number).await?;
+        self.commit(CompletedCheckpoint { number, positions: self.by_uid(&positions) }).await?;
         self.release(positions).await;
         if let (CheckpointPurpose::Savepoint(folder), Some(store)) = (&purpose, &store) {
             let folder = folder.clone();
@@ -196,10 +200,10 @@ impl Coordinator {
     }
 
     /// Commits all sinks.
-    async fn commit(&mut self, number: CheckpointId) -> Result<()> {
+    async fn commit(&mut self, checkpoint: CompletedCheckpoint) -> Result<()> {
         for (sink, committer) in &mut self.committers {
             let committables = self.uncommitted.remove(sink).unwrap_or_default();
-            committer.commit(number, &committables).await?;
+            committer.commit(&checkpoint, &committables).await?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use super::attempt::{Attempt, AttemptEnd, Job};
+use super::attempt::{Attempt, AttemptEnd, Job, forget_commits};
 use super::coordinator::{SharedStore, discard};
 use super::handle::Progress;
 use super::restart::Restarts;
@@ -145,6 +145,10 @@ impl Driver {
             && !is_kept
         {
             discard(store).await;
+        }
+        if !is_kept && let Err(error) = forget_commits(&self.job).await {
+            // Only traces of what was committed stay: no reason to call the job failed.
+            warn!(job = %self.job.settings.name, %error, "a sink could not be told that the job has ended");
         }
         let (status, failure) = match ended {
             Ok(AttemptEnd::Finished | AttemptEnd::Stopped(StopMode::Savepoint { .. }, _)) => {

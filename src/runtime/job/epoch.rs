@@ -5,11 +5,12 @@ use std::time::Duration;
 
 use tokio::sync::oneshot;
 
-use crate::connector::{CheckpointId, Committable, Frame};
+use super::writer_task::Prepared;
+use crate::connector::{CheckpointId, Frame};
 use crate::error::Result;
 use crate::plan::NodeId;
 use crate::runtime::operator::NO_WATERMARK;
-use crate::runtime::state::StateChanges;
+use crate::state::StateChanges;
 
 /// What all workers run together.
 #[derive(Debug)]
@@ -77,7 +78,7 @@ pub(super) struct WorkerReport {
     /// The changes of state, by node, where they were to be taken.
     pub(super) changes: Vec<(NodeId, Vec<StateChanges>)>,
     /// What the sinks' writers prepare, by node, where they were to.
-    pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Vec<Committable>>)>,
+    pub(super) prepared: Vec<(NodeId, oneshot::Receiver<Prepared>)>,
     /// When the first operator wants an epoch, in milliseconds since 1970.
     pub(super) next_timer: Option<i64>,
     /// Sources whose rows nobody needs any more.

@@ -12,7 +12,7 @@ use tokio::sync::watch;
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
-use crate::runtime::state::{hash_rows, key_group, owner};
+use crate::state::{hash_rows, key_group, owner};
 
 /// Where rows stand in the order of the input, which an exchange keeps whatever the number of workers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -5,6 +5,7 @@
 
 use crate::changelog::ChangelogMode;
 use crate::plan::{Distribution, JobGraph, NodeId, OperatorSpec};
+use crate::state::owner;
 
 /// How a graph runs.
 #[derive(Debug)]
@@ -104,6 +105,12 @@ impl Layout {
     /// Returns whether rows may change workers on their way from a node to another.
     pub(super) fn has_exchange(&self, from: NodeId, to: NodeId) -> bool {
         self.nodes[from].readers.iter().any(|route| route.node == to && route.way != Way::Stay)
+    }
+
+    /// Returns whether a worker, or its writer, has the rows of a node's state that belong to a key group. Where all rows of a node
+    /// are on the first worker, so is its state, whatever the key group.
+    pub(super) fn owns(&self, node: NodeId, worker: usize, group: u8) -> bool {
+        if self.nodes[node].is_singleton { worker == 0 } else { owner(group, self.workers) == worker }
     }
 
     /// Returns how many workers have rows of a node.

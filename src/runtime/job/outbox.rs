@@ -9,9 +9,9 @@ use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::exchange::aborted;
-use super::writer_task::WriterMessage;
+use super::writer_task::{Prepared, WriterMessage};
 use crate::changelog::ChangelogBatch;
-use crate::connector::{CheckpointId, Committable};
+use crate::connector::CheckpointId;
 use crate::error::Result;
 
 /// Batches below this number of rows wait for others, at most until the end of the epoch.
@@ -78,10 +78,11 @@ impl Outbox {
     pub(super) fn prepare(
         &mut self,
         checkpoint: CheckpointId,
-    ) -> Result<Option<oneshot::Receiver<Vec<Committable>>>> {
+        takes_state: bool,
+    ) -> Result<Option<oneshot::Receiver<Prepared>>> {
         let Recipient::Writer(writer) = &self.recipient else { return Ok(None) };
         let (prepared, receiver) = oneshot::channel();
-        let message = WriterMessage::Prepare { checkpoint, prepared };
+        let message = WriterMessage::Prepare { checkpoint, prepared, takes_state };
         send(writer, message, &mut self.aborted, &mut self.blocked)?;
         Ok(Some(receiver))
     }

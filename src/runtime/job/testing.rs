@@ -17,9 +17,9 @@ use super::settings::{CheckpointSettings, JobSettings, RestartStrategy};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::testing::Printed;
 use crate::connector::{
-    Boundedness, CheckpointId, Committable, Committer, DynamicTableSink, DynamicTableSource, Frame,
-    FrameDecoder, OutputPort, Projection, SinkWriter, SourceEvent, SourcePosition, SourceReader,
-    WriterContext,
+    Boundedness, CheckpointId, Committable, Committer, CompletedCheckpoint, DynamicTableSink,
+    DynamicTableSource, Frame, FrameDecoder, OutputPort, Projection, SinkWriter, SourceEvent, SourcePosition,
+    SourceReader, WriterContext,
 };
 use crate::error::{Error, Result};
 use crate::plan::{
@@ -336,7 +336,7 @@ struct KeepingCommitter(Arc<KeepingSink>);
 
 #[async_trait]
 impl Committer for KeepingCommitter {
-    async fn commit(&mut self, checkpoint: CheckpointId, committables: &[Committable]) -> Result<()> {
+    async fn commit(&mut self, checkpoint: &CompletedCheckpoint, committables: &[Committable]) -> Result<()> {
         let mut all = Vec::new();
         for committable in committables {
             let text = String::from_utf8(committable.0.clone()).unwrap();
@@ -344,7 +344,7 @@ impl Committer for KeepingCommitter {
             let writer: usize = writer.parse().unwrap();
             all.extend(lines.lines().map(|line| (writer, line.to_owned())));
         }
-        self.0.committed.lock().unwrap().insert(checkpoint, all);
+        self.0.committed.lock().unwrap().insert(checkpoint.number, all);
         self.0.commit_count.send_modify(|commits| *commits += 1);
         let lost =
             self.0.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lost| lost.checked_sub(1));

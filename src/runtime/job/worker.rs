@@ -20,7 +20,6 @@ use crate::runtime::checkpoint::Restore;
 use crate::runtime::operator::{
     EpochEnd, GroupAggregateOperator, LocalGroupAggregate, NO_WATERMARK, Operator, Output,
 };
-use crate::runtime::state::owner;
 
 /// Chunks below this number of rows are put together before an operator gets them.
 const SMALL_CHUNK_ROWS: usize = 512;
@@ -93,12 +92,10 @@ impl Worker {
     /// # Errors
     /// The checkpoint cannot be read, or its rows do not fit.
     pub(super) fn load(&mut self, restore: &Restore) -> Result<WorkerReport> {
-        let (number, workers) = (self.number, self.layout.workers);
+        let (number, layout) = (self.number, Arc::clone(&self.layout));
         for (node, stage) in self.stages.iter_mut().enumerate() {
             let Stage::Operator(operator) = stage else { continue };
-            // A node whose rows are all on the first worker has its state there, whatever the key group.
-            let is_singleton = self.layout.nodes[node].is_singleton;
-            let owns = |group: u8| if is_singleton { number == 0 } else { owner(group, workers) == number };
+            let owns = |group: u8| layout.owns(node, number, group);
             for (at, table) in operator.state_tables().iter().enumerate() {
                 restore.read(&self.uids[node], table, &owns, &mut |rows| operator.load(at, rows))?;
             }
@@ -130,7 +127,8 @@ impl Worker {
                 }
                 Stage::Sink(outbox) => {
                     if let Some(checkpoint) = epoch.checkpoint {
-                        report.prepared.extend(outbox.prepare(checkpoint)?.map(|prepared| (node, prepared)));
+                        let prepared = outbox.prepare(checkpoint, epoch.takes_state)?;
+                        report.prepared.extend(prepared.map(|prepared| (node, prepared)));
                     }
                 }
                 _ => {}

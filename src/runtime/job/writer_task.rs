@@ -5,6 +5,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::changelog::ChangelogBatch;
 use crate::connector::{CheckpointId, Committable, SinkWriter};
 use crate::error::Result;
+use crate::state::StateChanges;
 
 /// What a writer is told, in order.
 #[derive(Debug)]
@@ -16,8 +17,19 @@ pub(super) enum WriterMessage {
         /// The checkpoint.
         checkpoint: CheckpointId,
         /// Gets what was prepared.
-        prepared: oneshot::Sender<Vec<Committable>>,
+        prepared: oneshot::Sender<Prepared>,
+        /// Whether the state is taken for it.
+        takes_state: bool,
     },
+}
+
+/// What a writer hands over for a checkpoint.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    /// What is to be committed.
+    pub(super) committables: Vec<Committable>,
+    /// What has changed in the writer's state; empty where it is not taken.
+    pub(super) changes: Vec<StateChanges>,
 }
 
 /// How many batches wait for a writer at most.
@@ -34,10 +46,11 @@ pub(super) async fn run_writer(
     while let Some(message) = messages.recv().await {
         match message {
             WriterMessage::Rows(batch) => writer.write(batch).await?,
-            WriterMessage::Prepare { checkpoint, prepared } => {
+            WriterMessage::Prepare { checkpoint, prepared, takes_state } => {
                 let committables = writer.prepare_commit(checkpoint).await?;
+                let changes = if takes_state { writer.take_changes()? } else { Vec::new() };
                 // Nobody asks any more where the job is being stopped.
-                let _ = prepared.send(committables);
+                let _ = prepared.send(Prepared { committables, changes });
             }
         }
     }

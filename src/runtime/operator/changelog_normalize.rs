@@ -17,7 +17,7 @@ use super::{EpochEnd, Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::Result;
 use crate::plan::ChangelogNormalizeSpec;
-use crate::runtime::state::{ABSENT, KeyedRows, RowChange, StateChanges, StateTable};
+use crate::state::{ABSENT, KeyedRows, RowChange, StateChanges, StateTable};
 
 /// Keeps the last row of each key and says how it has changed.
 pub(crate) struct ChangelogNormalize {

@@ -10,7 +10,7 @@ use arrow::datatypes::SchemaRef;
 use super::{ChangelogNormalize, EpochEnd, Operator, Output};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
-use crate::runtime::state::{KeyIndex, RowTable, SlotTracker, StateChanges, StateTable, hash_rows};
+use crate::state::{KeyIndex, RowTable, SlotTracker, StateChanges, StateTable, hash_rows};
 
 /// The first or last row of each key.
 pub(crate) enum Deduplicate {

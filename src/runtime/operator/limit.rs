@@ -12,7 +12,7 @@ use super::{EpochEnd, Operator, Output, TopN};
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
 use crate::plan::{TopNSpec, TopNStrategy};
-use crate::runtime::state::{StateChanges, StateTable, key_group};
+use crate::state::{StateChanges, StateTable, key_group};
 
 /// Lets so many rows through, after so many that are left out.
 pub(crate) enum Limit {

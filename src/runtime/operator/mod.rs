@@ -2,7 +2,7 @@
 //!
 //! An operator is synchronous and lives on one worker thread, which owns its state. It reads no clock and no environment: time
 //! comes with the epoch. The worker gives it every batch of an epoch, then says that the epoch has ended; rows may leave at
-//! either point. What an operator keeps for longer is in tables of state (`runtime::state`), whose changes a checkpoint takes.
+//! either point. What an operator keeps for longer is in tables of state (`state`), whose changes a checkpoint takes.
 
 mod build;
 mod calc;
@@ -39,9 +39,9 @@ use unnest::Unnest;
 
 use arrow::array::RecordBatch;
 
-use super::state::{StateChanges, StateTable};
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
+use crate::state::{StateChanges, StateTable};
 
 /// The watermark before there is one.
 pub(crate) const NO_WATERMARK: i64 = i64::MIN;

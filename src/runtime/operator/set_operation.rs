@@ -13,9 +13,7 @@ use super::stored_changes::StoredChanges;
 use super::{EpochEnd, Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::Result;
-use crate::runtime::state::{
-    KeyIndex, SlotTracker, StateChanges, StateTable, hash_rows, key_group, stable_names,
-};
+use crate::state::{KeyIndex, SlotTracker, StateChanges, StateTable, hash_rows, key_group, stable_names};
 
 /// INTERSECT or EXCEPT.
 pub(crate) struct SetOperation {

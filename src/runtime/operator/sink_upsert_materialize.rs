@@ -11,7 +11,7 @@ use super::stored_changes::StoredChanges;
 use super::{EpochEnd, Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::Result;
-use crate::runtime::state::{ABSENT, KeyIndex, SequencedRows, StateChanges, StateTable, hash_rows};
+use crate::state::{ABSENT, KeyIndex, SequencedRows, StateChanges, StateTable, hash_rows};
 
 /// Passes on the last row that claims each key.
 pub(crate) struct SinkUpsertMaterialize {

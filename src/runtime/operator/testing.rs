@@ -13,7 +13,7 @@ use arrow::util::display::{ArrayFormatter, FormatOptions};
 
 use super::{EpochEnd, NO_WATERMARK, Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
-use crate::runtime::state::{StateTable, hash_rows, key_group, owner};
+use crate::state::{StateTable, hash_rows, key_group, owner};
 
 /// Rows with how often they are there.
 pub(crate) type Multiset = BTreeMap<String, i64>;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::catalog::{CatalogObject, CatalogTable, ObjectIdentifier};
+use crate::catalog::{CatalogObject, CatalogTable, ObjectIdentifier, TableHandle};
 use crate::error::{Error, Result, SourceText};
 use crate::session::table_definition::{DefinitionReader, option_map};
 use crate::session::table_like::Merging;
@@ -68,6 +68,7 @@ impl Session {
             options: option_map(&create.options)?,
             comment: create.comment.clone(),
             schema,
+            handle: TableHandle::default(),
         };
         if let Some((base, merging)) = base {
             table.partition_keys = merging.partition_keys(&base, table.partition_keys)?;

@@ -55,6 +55,7 @@ impl Session {
             partition_keys: &table.partition_keys,
             options: &options,
             config: &self.config,
+            handle: &table.handle,
         };
         table_factory(connector)?.create_source(&ctx).map(drop)
     }

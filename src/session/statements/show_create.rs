@@ -213,6 +213,7 @@ mod tests {
                 buckets: Some(4),
             }),
             options: options.into(),
+            handle: Default::default(),
         };
         assert_eq!(
             table_text(&ObjectIdentifier::new("c", "d", "t"), &table, false),

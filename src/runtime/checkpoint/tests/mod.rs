@@ -17,7 +17,7 @@ use arrow::datatypes::{DataType, Field, Int64Type, Schema, SchemaRef};
 use super::disk::Disk;
 use super::*;
 use crate::error::Result;
-use crate::runtime::state::{StateChanges, StateTable, hash_rows, key_group, owner};
+use crate::state::{StateChanges, StateTable, hash_rows, key_group, owner};
 
 /// Workers share a restore, and a checkpoint is written by any thread.
 const _: fn() = || {

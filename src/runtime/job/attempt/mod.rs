@@ -3,6 +3,8 @@
 
 mod open;
 
+pub(super) use open::forget_commits;
+
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex, PoisonError};

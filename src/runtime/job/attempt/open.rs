@@ -9,11 +9,13 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Duration, Instant};
 
 use super::{Attempt, Job};
-use crate::connector::{Boundedness, CheckpointId, Committer, Frame, SourcePosition, WriterContext};
+use crate::connector::{
+    Boundedness, CheckpointId, Committer, CompletedCheckpoint, Frame, SourcePosition, WriterContext,
+};
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
-use crate::runtime::job::blueprint::Writers;
+use crate::runtime::job::blueprint::{Sink, Writers};
 use crate::runtime::job::coordinator::Coordinator;
 use crate::runtime::job::exchange::Exchange;
 use crate::runtime::job::intake::{EpochLimits, Intake};
@@ -73,7 +75,7 @@ impl<'a> Attempt<'a> {
         let committers = open_committers(job, manifest, is_restart).await?;
         let mut tasks = JoinSet::new();
         let sources = open_sources(job, manifest, &mut tasks)?;
-        let writers = open_writers(job, &mut tasks).await?;
+        let writers = open_writers(job, restore.as_deref(), &mut tasks).await?;
         let exchange = Arc::new(Exchange::new(job.blueprint.workers()));
         let workers = job.blueprint.workers_for(&writers, job.reader.as_ref(), &exchange)?;
         // From here on only the workers hold the ways to the writers, which end with them.
@@ -152,16 +154,18 @@ async fn open_committers(
     is_restart: bool,
 ) -> Result<BTreeMap<NodeId, Box<dyn Committer>>> {
     let mut committers = BTreeMap::new();
-    for (node, spec, writer_count) in job.blueprint.sinks() {
-        let uid = &job.blueprint.uids()[node];
-        let context = context(job, uid, 0, writer_count, spec.overwrite);
+    for sink in job.blueprint.sinks() {
+        let uid = &job.blueprint.uids()[sink.node];
+        let context = writer_context(job, &sink, 0);
         let own_id = Arc::clone(&context.sink_id);
-        let mut committer = spec.sink.open_committer(context).await?;
+        let mut committer = sink.spec.sink.open_committer(context).await?;
         let prepared = manifest.and_then(|manifest| manifest.committables.get(uid));
         let prepared = prepared.map_or(&[][..], Vec::as_slice);
         if let Some(manifest) = manifest {
             if !prepared.is_empty() {
-                committer.commit_after_recovery(manifest.number, prepared).await?;
+                let (number, positions) = (manifest.number, manifest.sources.clone());
+                let checkpoint = CompletedCheckpoint { number, positions };
+                committer.commit_after_recovery(&checkpoint, prepared).await?;
             }
             // The lock on the name says that the job which wrote the checkpoint does not run any more.
             if job.store.is_some() && manifest.job_name == job.settings.name {
@@ -171,29 +175,54 @@ async fn open_committers(
         if is_restart {
             committer.discard_unfinished(&own_id, prepared).await?;
         }
-        committers.insert(node, committer);
+        committers.insert(sink.node, committer);
     }
     Ok(committers)
 }
 
-/// Opens the writers.
-async fn open_writers(job: &Job, tasks: &mut JoinSet<Result<()>>) -> Result<Writers> {
+/// Opens the writers, each with the state of its key groups.
+async fn open_writers(
+    job: &Job,
+    restore: Option<&Restore>,
+    tasks: &mut JoinSet<Result<()>>,
+) -> Result<Writers> {
     let mut writers = Writers::new();
-    for (node, spec, writer_count) in job.blueprint.sinks() {
-        for number in 0..writer_count {
-            let context = context(job, &job.blueprint.uids()[node], number, writer_count, spec.overwrite);
-            let writer = spec.sink.open_writer(context).await?;
+    for sink in job.blueprint.sinks() {
+        let uid = &job.blueprint.uids()[sink.node];
+        for number in 0..sink.writer_count {
+            let mut writer = sink.spec.sink.open_writer(writer_context(job, &sink, number)).await?;
+            if let Some(restore) = restore {
+                let owns = |group: u8| job.blueprint.layout().owns(sink.node, number, group);
+                for (at, table) in job.blueprint.state_tables(sink.node).iter().enumerate() {
+                    restore.read(uid, table, &owns, &mut |rows| writer.load(at, rows))?;
+                }
+            }
             let (sender, messages) = mpsc::channel(WRITER_QUEUE);
             tasks.spawn(run_writer(writer, messages));
-            writers.entry(node).or_default().push(sender);
+            writers.entry(sink.node).or_default().push(sender);
         }
     }
     Ok(writers)
 }
 
-fn context(job: &Job, uid: &str, writer: usize, writer_count: usize, overwrite: bool) -> WriterContext {
-    let sink_id = sink_id(job.settings.id, uid).into();
-    WriterContext { sink_id, writer, writer_count, output: Arc::clone(&job.output), overwrite }
+/// Returns what a writer or committer of a sink is told.
+fn writer_context(job: &Job, sink: &Sink<'_>, writer: usize) -> WriterContext {
+    WriterContext {
+        sink_id: sink_id(job.settings.id, &job.blueprint.uids()[sink.node]).into(),
+        writer,
+        writer_count: sink.writer_count,
+        output: Arc::clone(&job.output),
+        overwrite: sink.spec.overwrite,
+        mode: sink.mode,
+    }
+}
+
+/// Tells the sinks of a job that has ended for good that nobody will ask what they have committed.
+pub(in crate::runtime::job) async fn forget_commits(job: &Job) -> Result<()> {
+    for sink in job.blueprint.sinks() {
+        sink.spec.sink.open_committer(writer_context(job, &sink, 0)).await?.forget_commits().await?;
+    }
+    Ok(())
 }
 
 /// Returns what a sink is known by to its connector.

@@ -13,7 +13,7 @@ use super::rows::Rows;
 use super::tables::Saved;
 use super::value_store::{SlotValue, ValueStore};
 use crate::error::{Error, FlinkClass, Result};
-use crate::runtime::state::{ABSENT, KeyIndex, SlotTracker, hash_rows};
+use crate::state::{ABSENT, KeyIndex, SlotTracker, hash_rows};
 
 /// The values of groups in order.
 #[derive(Debug)]

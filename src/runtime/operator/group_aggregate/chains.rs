@@ -1,6 +1,6 @@
 //! Lists of items by slot, doubly linked, so that an item leaves its list in one step wherever it stands.
 
-use crate::runtime::state::ABSENT;
+use crate::state::ABSENT;
 
 /// The link of an item that is in no list.
 const LOOSE: u32 = ABSENT - 1;

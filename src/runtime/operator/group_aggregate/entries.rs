@@ -8,7 +8,7 @@ use std::cmp::Ordering;
 use super::chains::Chains;
 use super::value_store::{SlotValue, ValueStore};
 use crate::error::Result;
-use crate::runtime::state::{ABSENT, KeyIndex, SlotTracker, hash_rows};
+use crate::state::{ABSENT, KeyIndex, SlotTracker, hash_rows};
 
 /// The count of a number without entry.
 const FREE: i64 = -1;

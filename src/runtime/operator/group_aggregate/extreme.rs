@@ -9,7 +9,7 @@ use arrow::datatypes::{ArrowNativeType, DataType as ArrowType};
 use super::accumulator::Accumulator;
 use super::rows::{Rows, Selection};
 use crate::error::{Error, Result};
-use crate::runtime::state::one_nan;
+use crate::state::one_nan;
 
 /// The extremes of groups.
 struct Extreme<T: ArrowPrimitiveType, const IS_MAX: bool> {

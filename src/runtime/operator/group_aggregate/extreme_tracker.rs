@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use hashbrown::HashMap;
 
 use super::entries::Entries;
-use crate::runtime::state::ABSENT;
+use crate::state::ABSENT;
 
 /// The most values that are looked through again and again.
 const SCAN_MAX: u32 = 32;

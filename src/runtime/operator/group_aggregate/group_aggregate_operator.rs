@@ -19,7 +19,7 @@ use super::tables::{Saved, Tables};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::GroupAggregateSpec;
-use crate::runtime::state::{KeyIndex, SlotTracker, StateChanges, StateTable, hash_rows, key_group};
+use crate::state::{KeyIndex, SlotTracker, StateChanges, StateTable, hash_rows, key_group};
 
 /// How many groups are told of in one batch: each has at most two rows.
 const GROUPS_PER_BATCH: usize = 4096;

@@ -13,7 +13,7 @@ use super::rows::Rows;
 use super::tables::Saved;
 use super::value_store::{SlotValue, ValueStore};
 use crate::error::{Error, Result};
-use crate::runtime::state::hash_word;
+use crate::state::hash_word;
 
 /// The values of groups.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use super::call::{Aggregate, Call};
 use super::tables::Tables;
 use crate::error::{Error, Result};
-use crate::runtime::state::{StateTable, stable_names};
+use crate::state::{StateTable, stable_names};
 
 /// The names of the tables of counted values.
 const COUNTS: [&str; 16] = [

@@ -14,7 +14,7 @@ use super::rows::Rows;
 use super::tables::Saved;
 use super::value_store::ValueStore;
 use crate::error::{Error, Result};
-use crate::runtime::state::ABSENT;
+use crate::state::ABSENT;
 
 /// The counted values of groups.
 #[derive(Debug)]

@@ -10,7 +10,7 @@ use arrow::compute::take;
 use arrow::datatypes::DataType as ArrowType;
 
 use crate::error::Result;
-use crate::runtime::state::{KeyIndex, compare_narrow, hash_rows, is_narrow, narrow_array, narrow_values};
+use crate::state::{KeyIndex, compare_narrow, hash_rows, is_narrow, narrow_array, narrow_values};
 
 /// A value of a group: the slot, the number that stands for the value, and whether it is NULL. It lies in indexes as a decimal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

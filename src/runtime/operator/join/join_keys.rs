@@ -7,12 +7,12 @@ use arrow::buffer::NullBuffer;
 use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
 
-use super::super::super::state::{KeyIndex, hash_rows};
 use super::ABSENT;
 use super::incoming::{Incoming, without_unchanged_updates};
 use super::side_state::SideState;
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
+use crate::state::{KeyIndex, hash_rows};
 
 /// The keys.
 #[derive(Debug)]

@@ -9,7 +9,6 @@ use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 use datafusion::logical_expr::Expr;
 
-use super::super::super::state::{StateChanges, StateTable};
 use super::super::{EpochEnd, Operator, Output};
 use super::emission::{Cancel, Emission};
 use super::incoming::{Applied, Incoming};
@@ -20,6 +19,7 @@ use super::{ABSENT, DELETE, INSERT};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JoinKind, JoinSpec};
+use crate::state::{StateChanges, StateTable};
 
 /// Joins two inputs.
 pub(crate) struct JoinOperator {

@@ -19,8 +19,8 @@ mod side_state;
 pub(crate) use join_operator::JoinOperator;
 pub(crate) use multi_join_operator::MultiJoinOperator;
 
-use super::super::state::ABSENT;
 use crate::changelog::RowKind;
+use crate::state::ABSENT;
 
 const INSERT: u8 = RowKind::Insert as u8;
 const DELETE: u8 = RowKind::Delete as u8;

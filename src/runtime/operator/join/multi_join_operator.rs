@@ -7,7 +7,6 @@
 use arrow::array::RecordBatch;
 use arrow::datatypes::SchemaRef;
 
-use super::super::super::state::{StateChanges, StateTable};
 use super::super::{EpochEnd, Operator, Output};
 use super::emission::{Cancel, Emission};
 use super::incoming::Incoming;
@@ -17,6 +16,7 @@ use super::{ABSENT, BATCH_ROWS, DELETE, INSERT};
 use crate::changelog::ChangelogBatch;
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JoinSide, MULTI_JOIN_INPUTS_MAX};
+use crate::state::{StateChanges, StateTable};
 
 /// The names of the inputs' tables of state.
 const TABLES: [&str; MULTI_JOIN_INPUTS_MAX] = [

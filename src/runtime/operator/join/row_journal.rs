@@ -4,7 +4,7 @@
 //! knew under it is deleted by its identity. Identities grow with arrival and survive a restore. Their lowest bits are the key
 //! group, so that rows of two workers, each of which counts for itself, never have the same.
 
-use super::super::super::state::{GROUP_COUNT, PagedVec};
+use crate::state::{GROUP_COUNT, PagedVec};
 
 /// Remembers which rows have changed and which have gone.
 #[derive(Debug, Default)]

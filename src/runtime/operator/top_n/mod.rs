@@ -23,7 +23,7 @@ use super::{EpochEnd, Operator, Output};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::{Error, Result};
 use crate::plan::{TopNSpec, TopNStrategy};
-use crate::runtime::state::{Arena, KeyIndex, RowCodec, SequencedRows, StateChanges, StateTable, hash_rows};
+use crate::state::{Arena, KeyIndex, RowCodec, SequencedRows, StateChanges, StateTable, hash_rows};
 
 /// The number of changes from which on they are emitted, before those of the next partition are looked for.
 const BATCH_ROWS: usize = 4096;

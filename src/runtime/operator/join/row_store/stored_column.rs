@@ -15,7 +15,7 @@ use super::super::ABSENT;
 use super::byte_arena::ByteArena;
 use super::null_bits::NullBits;
 use crate::error::{Error, Result};
-use crate::runtime::state::{PagedVec, RowCodec};
+use crate::state::{PagedVec, RowCodec};
 
 /// The values of a column by row number, and which of them are NULL.
 #[derive(Debug)]

@@ -15,12 +15,12 @@ use arrow::array::ArrayRef;
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use hashbrown::HashTable;
 
-use super::super::super::state::{ABSENT, PagedVec, StateTable, hash_rows, key_group};
 use super::row_journal::RowJournal;
 use super::row_store::{RowStore, RowsView};
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JoinSide, JoinUniqueness};
+use crate::state::{ABSENT, PagedVec, StateTable, hash_rows, key_group};
 
 /// The length up to which a chain is searched row by row.
 const LONG: u32 = 16;

@@ -7,10 +7,10 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, AsArray, Int64Array, RecordBatch};
 use arrow::datatypes::{DataType as ArrowType, Field, Int64Type, Schema, SchemaRef};
 
-use super::super::super::super::state::{PagedVec, StateChanges, StateTable, stable_names};
 use super::super::row_journal::RowJournal;
 use super::{SideLayout, SideState};
 use crate::error::Result;
+use crate::state::{PagedVec, StateChanges, StateTable, stable_names};
 
 impl SideState {
     /// Describes what a checkpoint keeps: the identity, the counts, the columns.

@@ -34,26 +34,26 @@ use arrow::datatypes::SchemaRef;
 /// Column names are part of what a checkpoint keeps: a restored table is matched by them, so they must not hold numbers that
 /// another planning of the same query would choose differently (`stable_names` takes `#12` off).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StateTable {
+pub struct StateTable {
     /// The name, unique within the operator.
-    pub(crate) name: &'static str,
+    pub name: &'static str,
     /// The columns, those of the primary key first.
-    pub(crate) schema: SchemaRef,
+    pub schema: SchemaRef,
     /// How many columns the primary key has; none for a table of one row.
-    pub(crate) key_count: usize,
+    pub key_count: usize,
 }
 
 /// What has changed in a table. A key that is in both parts has been deleted first and then written.
 #[derive(Debug, Clone)]
-pub(crate) struct StateChanges {
+pub struct StateChanges {
     /// Rows as they are now: new and changed ones.
-    pub(crate) upserts: RecordBatch,
+    pub upserts: RecordBatch,
     /// The key group of each.
-    pub(crate) upsert_groups: Vec<u8>,
+    pub upsert_groups: Vec<u8>,
     /// The keys that have gone: the primary key's columns.
-    pub(crate) deletes: RecordBatch,
+    pub deletes: RecordBatch,
     /// The key group of each.
-    pub(crate) delete_groups: Vec<u8>,
+    pub delete_groups: Vec<u8>,
 }
 
 /// Returns column names for a state schema: what the user calls them, made unique by their place where two are equal.

@@ -1,0 +1,47 @@
+//! What a new snapshot does to a table.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use iceberg::spec::{DataFile, Struct};
+
+/// A data or delete file with its partition spec, which `DataFile` does not tell.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::connector::iceberg) struct TableFile {
+    /// The partition spec.
+    pub(in crate::connector::iceberg) spec_id: i32,
+    /// The file.
+    pub(in crate::connector::iceberg) file: DataFile,
+}
+
+/// Which files leave the table.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::connector::iceberg) enum FileRemoval {
+    /// None.
+    #[default]
+    Nothing,
+    /// All.
+    Everything,
+    /// All files of these partitions, by spec.
+    Partitions(Vec<(i32, Struct)>),
+    /// Files by path; that one is gone already is a conflict.
+    Paths(BTreeSet<String>),
+}
+
+/// What a new snapshot does.
+#[derive(Debug, Clone, Default)]
+pub(in crate::connector::iceberg) struct SnapshotChange {
+    /// Data files that come.
+    pub(in crate::connector::iceberg) data: Vec<TableFile>,
+    /// Files of position deletes that come.
+    pub(in crate::connector::iceberg) deletes: Vec<TableFile>,
+    /// Files that go.
+    pub(in crate::connector::iceberg) removal: FileRemoval,
+    /// What the snapshot's summary says beside the counts.
+    pub(in crate::connector::iceberg) summary: BTreeMap<String, String>,
+    /// Properties of the table that are set with it.
+    pub(in crate::connector::iceberg) properties: BTreeMap<String, String>,
+    /// Properties of the table that are removed with it.
+    pub(in crate::connector::iceberg) removed_properties: Vec<String>,
+    /// The branch; `main` if None. One that does not exist begins at the current snapshot.
+    pub(in crate::connector::iceberg) branch: Option<String>,
+}

@@ -1,0 +1,18 @@
+//! The sink: rows become data files and position deletes, a checkpoint becomes a snapshot.
+
+use std::sync::Arc;
+
+use super::table::IcebergTable;
+use crate::connector::{DynamicTableSink, FactoryContext};
+use crate::error::{Error, Result};
+
+/// Makes the sink of a table.
+///
+/// # Errors
+/// The options or the table's format do not fit.
+pub(super) fn create_sink(
+    _table: &Arc<IcebergTable>,
+    ctx: &FactoryContext<'_>,
+) -> Result<Arc<dyn DynamicTableSink>> {
+    Err(Error::unsupported(format!("writing Iceberg table '{}' is not supported yet", ctx.table)))
+}
