@@ -1,5 +1,10 @@
 //! The sink: rows become data files and position deletes, a checkpoint becomes a snapshot.
 
+mod data_file_writer;
+mod file_names;
+mod position_delete_writer;
+mod write_settings;
+
 use std::sync::Arc;
 
 use super::table::IcebergTable;
