@@ -121,16 +121,14 @@ start() {
 # Where what the caller named is, now that this is another folder.
 absolute() { (cd "$caller" && realpath -m "$1"); }
 
-# Settings of a Flink without a cluster: every statement gets one within the process.
+# Settings of a Flink in one process.
 configure_local() {
   local_home=$(mktemp -d)
   trap 'rm -rf "$local_home"' EXIT
   mkdir -p "$local_home"/{conf,log,tmp,plugins}
   cat >"$local_home/conf/config.yaml" <<YAML
-execution.target: local
 execution.runtime-mode: batch
 parallelism.default: 1
-rest.port: 0
 io.tmp.dirs: $local_home/tmp
 table.local-time-zone: UTC
 table.dml-sync: true
@@ -162,7 +160,7 @@ sql_local() {  # WAREHOUSE
     echo "USE CATALOG lake;"
     cat
   } >"$local_home/all.sql"
-  java_local org.apache.flink.table.client.SqlClient embedded -f "$local_home/all.sql" | tee "$local_home/out"
+  java_local scripts/flink_local.java "$local_home/conf" embedded -f "$local_home/all.sql" | tee "$local_home/out"
   # The client ends with 0 whatever happened.
   ! grep -qF '[ERROR]' "$local_home/out"
 }
@@ -197,11 +195,15 @@ CREATE TABLE default_catalog.default_database.rows_$number WITH ('connector' = '
 AS SELECT * FROM lake_$number.\`$(basename "$database")\`.\`$(basename "$table")\` $options;
 SQL
   done >"$local_home/in"
-  sql_local "$local_home/unused" <"$local_home/in" >/dev/null 2>&1 || { sed -n '/\[ERROR\]/,/^$/p' "$local_home/out" >&2; exit 1; }
+  # Those before a table that it refuses are written all the same.
+  local failed=0
+  sql_local "$local_home/unused" <"$local_home/in" >/dev/null 2>&1 ||
+    failed=$(grep -o 'lake_[0-9]*\|rows_[0-9]*' "$local_home/out" | tail -n 1 | tr -dc 0-9)
   number=0
   for argument in "$@"; do
     table=$(absolute "${argument%%[=#]*}")
     number=$((number + 1))
+    [[ $number != "$failed" ]] || die "$table: $(sed -n '/\[ERROR\]/,/^$/p' "$local_home/out")"
     if [[ $argument == *=* ]]; then
       python3 -B scripts/iceberg_rows.py "$table" "$local_home/rows/$number" >"$(absolute "${argument#*=}")"
     else

@@ -89,7 +89,10 @@ def read_chdb(file: pathlib.Path, snapshot: int | None, columns: list[dict]) -> 
         settings += f", iceberg_snapshot_id = {snapshot}"
     where = f"icebergLocal('{folder}', SETTINGS iceberg_metadata_file_path = 'metadata/{file.name}')"
     data = chdb.query(f"SELECT * FROM {where} {settings}", "Arrow").bytes()
-    return arrow_rows(pyarrow.ipc.open_file(pyarrow.BufferReader(data)).read_all())
+    rows = arrow_rows(pyarrow.ipc.open_file(pyarrow.BufferReader(data)).read_all())
+    # A time is a number of seconds to ClickHouse, which drops the rest.
+    seconds = [number for number, column in enumerate(columns) if column["type"] == "time"]
+    return [[cell * 10**6 if number in seconds and cell is not None else cell for number, cell in enumerate(row)] for row in rows]
 
 
 def read_outside(engine: str, file: pathlib.Path, snapshot: int | None) -> str:

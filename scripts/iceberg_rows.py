@@ -85,12 +85,12 @@ def instant(value, digits: int) -> str:
     if isinstance(value, int):
         per = 10**digits
         day, rest = EPOCH + datetime.timedelta(seconds=value // per), value % per
-        return f"{day:%Y-%m-%dT%H:%M:%S}.{rest:0{digits}}"
+        return f"{day.isoformat(timespec='seconds')}.{rest:0{digits}}"
     if isinstance(value, datetime.datetime):
         if value.tzinfo is not None:
-            value = value.astimezone(datetime.timezone.utc)
+            value = value.astimezone(datetime.timezone.utc).replace(tzinfo=None)
         nanos = value.microsecond * 1000 + getattr(value, "nanosecond", 0)
-        return value.strftime("%Y-%m-%dT%H:%M:%S") + "." + f"{nanos:09}"[:digits]
+        return value.replace(microsecond=0).isoformat() + "." + f"{nanos:09}"[:digits]
     text = str(value).replace(" ", "T").removesuffix("Z").removesuffix("+00:00")
     whole, _, fraction = text.partition(".")
     return f"{whole}.{(fraction + '0' * digits)[:digits]}"
