@@ -15,7 +15,10 @@ mod catalog;
 mod commit;
 mod error;
 mod options;
+mod read_options;
+mod read_target;
 mod scan;
+mod snapshot_refs;
 mod storage;
 mod table;
 mod types;
@@ -47,7 +50,7 @@ impl TableFactory for Iceberg {
     }
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
-        options::TABLE_OPTIONS
+        options::table_options()
     }
 
     async fn load(&self, ctx: &FactoryContext<'_>) -> Result<TableHandle> {
