@@ -14,7 +14,10 @@
 mod catalog;
 mod commit;
 mod error;
+mod metadata_table;
 mod options;
+mod partition_text;
+mod partition_type;
 mod read_options;
 mod read_target;
 mod scan;
@@ -29,6 +32,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub(super) use catalog::IcebergCatalogs;
+use metadata_table::MetadataTable;
 use table::IcebergTable;
 
 use super::{DynamicTableSink, DynamicTableSource, FactoryContext, TableFactory};
@@ -58,11 +62,17 @@ impl TableFactory for Iceberg {
     }
 
     fn create_source(&self, ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSource>> {
-        scan::create_source(&loaded(ctx)?, ctx)
+        match ctx.handle.get::<MetadataTable>() {
+            Some(table) => table.create_source(ctx),
+            None => scan::create_source(&loaded(ctx)?, ctx),
+        }
     }
 
     fn create_sink(&self, ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSink>> {
-        write::create_sink(&loaded(ctx)?, ctx)
+        match ctx.handle.get::<MetadataTable>() {
+            Some(table) => Err(table.not_written(ctx.table)),
+            None => write::create_sink(&loaded(ctx)?, ctx),
+        }
     }
 }
 
