@@ -18,6 +18,7 @@ mod metadata_table;
 mod options;
 mod partition_text;
 mod partition_type;
+mod partitions;
 mod read_options;
 mod read_target;
 mod scan;
@@ -55,6 +56,10 @@ impl TableFactory for Iceberg {
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
         options::table_options()
+    }
+
+    fn time_option(&self) -> Option<&'static str> {
+        Some(read_options::TIME_OPTION)
     }
 
     async fn load(&self, ctx: &FactoryContext<'_>) -> Result<TableHandle> {
