@@ -156,7 +156,7 @@ impl SourceTable {
         bytes: Count,
     ) -> Result<impl Stream<Item = Result<ChangelogBatch>> + Send + use<>> {
         let projection = self.projection(columns);
-        let reader = self.source.open(None)?;
+        let reader = self.source.open(&projection, None)?;
         let decoder = self.source.decoder(&projection)?;
         let decoders = Arc::new(DecoderPool {
             source: Arc::clone(&self.source),
