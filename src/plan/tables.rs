@@ -161,6 +161,7 @@ impl BoundTable {
     pub(crate) fn context<'a>(&'a self, name: &'a str, options: &'a TableOptions) -> FactoryContext<'a> {
         FactoryContext {
             table: name,
+            path: &self.identifier.path,
             schema: &self.table.schema,
             partition_keys: &self.table.partition_keys,
             options,

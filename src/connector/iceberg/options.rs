@@ -1,6 +1,7 @@
 //! The options of a table: in its WITH, in hints, and as properties of the Iceberg table.
 
+use super::catalog::REFERENCE_OPTIONS;
 use crate::options::OptionDef;
 
 /// The options of `'connector' = 'iceberg'`.
-pub(super) const TABLE_OPTIONS: &[&dyn OptionDef] = &[];
+pub(super) const TABLE_OPTIONS: &[&dyn OptionDef] = REFERENCE_OPTIONS;

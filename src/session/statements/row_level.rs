@@ -57,6 +57,7 @@ impl Session {
         options.raw("connector");
         let ctx = FactoryContext {
             table: &identifier.to_string(),
+            path: &identifier.path,
             schema: &table.schema,
             partition_keys: &table.partition_keys,
             options: &options,
