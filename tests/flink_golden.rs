@@ -54,9 +54,9 @@ const EXCEPTIONS: &[Exception] = &[
         file: "catalogs",
         block: 28,
         ours: &[
-            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.UnsupportedOperationException: catalog 'x' cannot be created: type 'iceberg' is not supported yet",
+            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.IllegalArgumentException: Cannot create catalog x, catalog-type is missing: it is hadoop or jdbc (hive, which Flink takes here, rest and nessie are not supported yet)",
         ],
-        because: "Catalog types",
+        because: "Iceberg catalogs without `catalog-type`",
     },
     Exception {
         file: "tableau_batch",

@@ -83,7 +83,8 @@ fn without_echo(block: &str, statement_lines: &[String]) -> String {
 pub(crate) fn our_blocks(transcript: &str, script: &str) -> Vec<String> {
     let echo = |piece: &lakehead::sql::Piece| -> Vec<String> {
         let prompts = std::iter::once("").chain(std::iter::repeat("> "));
-        prompts.zip(piece.text.lines()).map(|(prompt, line)| format!("{prompt}{line}")).collect()
+        let text = lakehead::error::redact_statement(&piece.text);
+        prompts.zip(text.lines()).map(|(prompt, line)| format!("{prompt}{line}")).collect()
     };
     let echoes: Vec<Vec<String>> = lakehead::sql::split(script).iter().map(echo).collect();
     blocks(transcript, "Lakehead SQL> ")

@@ -126,8 +126,13 @@ impl<'a> SchemaUpdate<'a> {
         if is_promotion(before_type, &wanted) {
             return Ok(wanted);
         }
-        Err(refused(format!("Cannot change column type: {}: {before_type} -> {wanted}", column.name))
-            .hint("A type can become wider: INT to BIGINT, FLOAT to DOUBLE, DECIMAL to more digits before the point."))
+        Err(refused(format!(
+            "Cannot change column type: {}: {} -> {}",
+            column.name,
+            type_text(before_type),
+            type_text(&wanted)
+        ))
+        .hint("A type can become wider: INT to BIGINT, FLOAT to DOUBLE, DECIMAL to more digits before the point."))
     }
 
     fn rename(&mut self, from: &str, to: &str) -> Result<()> {
@@ -178,6 +183,22 @@ impl<'a> SchemaUpdate<'a> {
             None => Ok(None),
             Some(ColumnPosition::First) => Ok(Some(0)),
             Some(ColumnPosition::After(name)) => Ok(Some(self.position(name, "move behind a")? + 1)),
+        }
+    }
+}
+
+/// Writes a type as Iceberg does.
+fn type_text(data_type: &Type) -> String {
+    match data_type {
+        Type::Primitive(primitive) => primitive.to_string(),
+        Type::List(list) => format!("list<{}>", type_text(&list.element_field.field_type)),
+        Type::Map(map) => {
+            format!("map<{}, {}>", type_text(&map.key_field.field_type), type_text(&map.value_field.field_type))
+        }
+        Type::Struct(fields) => {
+            let fields = fields.fields().iter();
+            let texts = fields.map(|field| format!("{}: {}", field.name, type_text(&field.field_type)));
+            format!("struct<{}>", texts.collect::<Vec<_>>().join(", "))
         }
     }
 }

@@ -41,8 +41,11 @@ pub(super) fn field_of(
 ) -> Result<NestedFieldRef> {
     let field_type = to_iceberg(&column.data_type, next_id);
     let field_type = field_type.map_err(|error| {
-        Error::new(error.kind(), format!("column '{}' cannot be stored: {}", column.name, error.message()))
-            .hint(error.hint_text().unwrap_or("Cast it to a type that Iceberg has.").to_owned())
+        let hint = error.hint_text().unwrap_or("Give it a type that Iceberg has.").to_owned();
+        let name = &column.name;
+        Error::validation(format!("column '{name}' cannot be stored: {}", error.message()))
+            .class(FlinkClass::ILLEGAL_ARGUMENT)
+            .hint(hint)
     })?;
     let field = NestedField::new(id, &column.name, field_type, !column.data_type.nullable);
     Ok(Arc::new(match column.comment.as_ref().filter(|comment| !comment.is_empty()) {
