@@ -250,7 +250,7 @@ fn a_dropped_table_leaves_no_file() {
         ("CREATE TABLE t (id INT)", "ok"),
         ("CREATE TABLE u (id INT)", "ok"),
         ("DROP TABLE t", "ok"),
-        ("DROP TABLE `u$files`", "UnsupportedOperationException: metadata table 'u$files' cannot be read yet"),
+        ("DROP TABLE `u$files`", "UnsupportedOperationException: 'u$files' is a metadata table: it can only be read"),
         ("SHOW TABLES", "u"),
         ("DROP TABLE t", "ValidationException: Table with identifier 'ice.db.t' does not exist."),
         ("USE CATALOG default_catalog", "ok"),

@@ -43,6 +43,9 @@ pub struct Procedure {
     pub result: Vec<(String, DataType)>,
 }
 
+/// A partition: its keys in order, each with its value as a text.
+pub type PartitionName = Vec<(String, String)>;
+
 /// A place that holds databases with tables and views. Every call may do I/O; answers are never cached by callers beyond one
 /// statement. What exists already, or does not exist, is for the catalog to say, in its own words.
 #[async_trait]
@@ -123,6 +126,11 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// Returns the options by which a table of another catalog means one of a catalog with a `connector`: what LIKE takes over.
     fn options_elsewhere(&self, _path: &ObjectPath) -> BTreeMap<String, String> {
         BTreeMap::new()
+    }
+
+    /// Returns the partitions of a table that `object` has returned, sorted by their values; none where tables keep no list of them.
+    async fn list_partitions(&self, _table: &CatalogTable) -> Result<Vec<PartitionName>> {
+        Ok(Vec::new())
     }
 
     /// Returns the procedures that CALL can run.

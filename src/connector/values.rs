@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
 use async_trait::async_trait;
 use serde_json::Value;
 
+use super::rows_decoder::RowsDecoder;
 use super::{
     Boundedness, CheckpointId, Committable, Committer, DynamicTableSink, DynamicTableSource, FactoryContext,
     Frame, FrameDecoder, NoCommitter, Projection, SinkWriter, SourceEvent, SourcePosition, SourceReader,
@@ -248,10 +248,7 @@ impl DynamicTableSource for ValuesSource {
     }
 
     fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {
-        if !projection.metadata.is_empty() {
-            return Err(Error::internal("tables of values have no metadata"));
-        }
-        Ok(Box::new(ValuesDecoder { physical: projection.physical.clone() }))
+        Ok(Box::new(RowsDecoder::new(projection)?))
     }
 }
 
@@ -283,24 +280,6 @@ impl SourceReader for ValuesReader {
 
     fn position(&self) -> SourcePosition {
         SourcePosition::from([(SPLIT.to_owned(), self.next.to_string())])
-    }
-}
-
-struct ValuesDecoder {
-    physical: Vec<usize>,
-}
-
-impl FrameDecoder for ValuesDecoder {
-    fn decode(&mut self, frame: &Frame) -> Result<Vec<ChangelogBatch>> {
-        let Frame::Rows(batch) = frame else {
-            return Err(Error::internal("a frame of another source came to the decoder of values"));
-        };
-        let rows = batch.rows();
-        let schema = rows.schema().project(&self.physical)?;
-        let columns = self.physical.iter().map(|at| Arc::clone(rows.column(*at))).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let projected = RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?;
-        Ok(vec![batch.with_rows(projected)])
     }
 }
 

@@ -11,16 +11,18 @@ use iceberg::table::Table;
 use iceberg::{NamespaceIdent, TableIdent};
 
 use super::CommitCatalog;
-use super::metadata_names::{ObjectName, metadata_table};
 use super::partition_fields::partition_texts;
 use super::table_alteration::alter_table;
 use super::table_creation::{check_definition, table_creation};
 use super::table_properties::{COMMENT, CONNECTOR, ICEBERG, shown_options};
 use super::table_schema::flink_schema;
 use crate::catalog::{
-    Catalog, CatalogDatabase, CatalogObject, CatalogTable, CatalogView, ObjectPath, TableChange, TableHandle,
+    Catalog, CatalogDatabase, CatalogObject, CatalogTable, CatalogView, ObjectPath, PartitionName, TableChange,
+    TableHandle,
 };
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::metadata_table::{MetadataName, MetadataTable};
+use crate::connector::iceberg::partitions::list_partitions;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
 
@@ -59,7 +61,7 @@ impl FlinkCatalog {
 
     /// Creates a table.
     pub(super) async fn create(&self, path: &ObjectPath, table: &CatalogTable) -> Result<Table> {
-        let name = ObjectName::table(&path.object)?;
+        let name = table_name(&path.object)?;
         let namespace = self.namespace(&path.database)?;
         let created = self.tables.create_table(&namespace, table_creation(name, table)?).await;
         created.map_err(from_iceberg)
@@ -69,6 +71,18 @@ impl FlinkCatalog {
 /// Returns whether an error says that a table or its namespace is not there.
 fn is_missing(error: &iceberg::Error) -> bool {
     matches!(error.kind(), iceberg::ErrorKind::TableNotFound | iceberg::ErrorKind::NamespaceNotFound)
+}
+
+/// Returns the name of a table that can be created, changed and dropped.
+///
+/// # Errors
+/// It is a metadata table's.
+fn table_name(name: &str) -> Result<&str> {
+    match MetadataName::parse(name)? {
+        None => Ok(name),
+        // Flink differs: DROP TABLE of a metadata table answers that it was dropped.
+        Some(_) => Err(Error::unsupported(format!("'{name}' is a metadata table: it can only be read"))),
+    }
 }
 
 /// Returns the definition of a loaded table.
@@ -171,18 +185,14 @@ impl Catalog for FlinkCatalog {
     }
 
     async fn object(&self, path: &ObjectPath) -> Result<Option<Arc<CatalogObject>>> {
-        let (name, kind) = match ObjectName::parse(&path.object)? {
-            ObjectName::Table(name) => (name, None),
-            ObjectName::Metadata { table, kind } => (table, Some(kind)),
-        };
+        let metadata = MetadataName::parse(&path.object)?;
+        let name = metadata.as_ref().map_or(&path.object, |metadata| &metadata.table);
         let Some(table) = self.load(&path.database, name).await? else { return Ok(None) };
-        let object = match kind {
-            None => CatalogObject::Table(definition(&table)),
-            Some(kind) => metadata_table(&table, kind).ok_or_else(|| {
-                Error::unsupported(format!("metadata table '{}' cannot be read yet", path.object))
-            })?,
+        let table = match metadata {
+            None => definition(&table),
+            Some(metadata) => MetadataTable::describe(Arc::unwrap_or_clone(table), metadata.kind)?,
         };
-        Ok(Some(Arc::new(object)))
+        Ok(Some(Arc::new(CatalogObject::Table(table))))
     }
 
     async fn create_object(&self, path: &ObjectPath, object: CatalogObject) -> Result<()> {
@@ -203,24 +213,35 @@ impl Catalog for FlinkCatalog {
         table: CatalogTable,
         changes: &[TableChange],
     ) -> Result<()> {
-        let name = ObjectName::table(&path.object)?;
+        let name = table_name(&path.object)?;
         // A distribution is refused as the change that it is.
         check_definition(&CatalogTable { distribution: None, ..table })?;
-        alter_table(&self.tables, &self.ident(&path.database, name)?, changes).await
+        let loaded = self.load(&path.database, name).await?;
+        let loaded = loaded.ok_or_else(|| {
+            Error::not_found(format!("Table does not exist: {path}")).class(FlinkClass::ICEBERG_NO_SUCH_TABLE)
+        })?;
+        alter_table(&loaded, changes).await
     }
 
     async fn alter_view(&self, _path: &ObjectPath, _view: CatalogView) -> Result<()> {
         Err(no_views())
     }
 
+    async fn list_partitions(&self, table: &CatalogTable) -> Result<Vec<PartitionName>> {
+        match table.handle.get::<IcebergTable>() {
+            Some(table) => list_partitions(&table).await,
+            None => Ok(Vec::new()),
+        }
+    }
+
     async fn rename_object(&self, path: &ObjectPath, new_name: &str) -> Result<()> {
-        let from = self.ident(&path.database, ObjectName::table(&path.object)?)?;
-        let to = self.ident(&path.database, ObjectName::table(new_name)?)?;
+        let from = self.ident(&path.database, table_name(&path.object)?)?;
+        let to = self.ident(&path.database, table_name(new_name)?)?;
         self.tables.rename_table(&from, &to).await.map_err(from_iceberg)
     }
 
     async fn drop_object(&self, path: &ObjectPath) -> Result<()> {
-        let ident = self.ident(&path.database, ObjectName::table(&path.object)?)?;
+        let ident = self.ident(&path.database, table_name(&path.object)?)?;
         self.tables.purge_table(&ident).await.map_err(from_iceberg)
     }
 }

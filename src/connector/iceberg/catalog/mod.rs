@@ -7,7 +7,6 @@ mod hadoop_catalog;
 mod iceberg_catalogs;
 mod metadata_commit;
 mod metadata_file;
-mod metadata_names;
 mod partition_fields;
 mod referenced_table;
 mod schema_update;

@@ -1,17 +1,16 @@
 //! ALTER TABLE as one commit: columns, properties, the current snapshot and the location, made anew while others commit in between.
 
 use std::collections::HashMap;
-use std::sync::Arc;
-use std::time::Duration;
 
 use iceberg::spec::{MAIN_BRANCH, SnapshotReference, SnapshotRetention, TableMetadata};
-use iceberg::{TableIdent, TableRequirement, TableUpdate};
+use iceberg::{TableRequirement, TableUpdate};
 
 use super::schema_update::SchemaUpdate;
 use super::table_properties::{CONNECTOR, FORMAT_VERSION, LOCATION, check_settable, format_version};
-use super::{CommitCatalog, CommitError};
 use crate::catalog::TableChange;
-use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::commit::{MetadataChange, commit_updates};
+use crate::connector::iceberg::snapshot_refs::snapshot_refs;
+use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
 
 /// Sets the snapshot that the table shows.
@@ -19,41 +18,17 @@ const CURRENT_SNAPSHOT: &str = "current-snapshot-id";
 /// Takes over a snapshot that is not in the table's history.
 const CHERRY_PICK: &str = "cherry-pick-snapshot-id";
 
-/// How often a commit is tried while others come first, and how long the first wait is.
-const ATTEMPTS_MAX: u32 = 8;
-const FIRST_WAIT_MS: u64 = 20;
-
 /// Changes a table. Nothing is committed if nothing changes.
 ///
 /// # Errors
 /// A change does not fit what the table holds, or the commit fails.
-pub(super) async fn alter_table(
-    catalog: &Arc<dyn CommitCatalog>,
-    ident: &TableIdent,
-    changes: &[TableChange],
-) -> Result<()> {
-    let mut attempt = 1;
-    loop {
-        let table = catalog.load_table(ident).await.map_err(from_iceberg)?;
+pub(super) async fn alter_table(table: &IcebergTable, changes: &[TableChange]) -> Result<()> {
+    let mut plan = |table: &IcebergTable| {
         let updates = updates(table.metadata(), changes)?;
-        if updates.is_empty() {
-            return Ok(());
-        }
-        match catalog.commit_table(ident, requirements(table.metadata(), &updates), updates).await {
-            Ok(_) => return Ok(()),
-            Err(CommitError::Conflict(_)) if attempt < ATTEMPTS_MAX => {}
-            Err(CommitError::Conflict(error) | CommitError::Failed(error)) => return Err(error),
-            Err(CommitError::Unknown(error)) => {
-                return Err(Error::new(error.kind(), format!("ALTER TABLE of '{ident}' may have been made or not"))
-                    .hint("Look at the table with DESCRIBE or SHOW CREATE TABLE before you repeat it.")
-                    .caused_by(error));
-            }
-        }
-        // Waits differ, so that two who met do not meet again.
-        let wait_ms = FIRST_WAIT_MS << attempt;
-        tokio::time::sleep(Duration::from_millis(wait_ms / 2 + rand::random_range(0..wait_ms))).await;
-        attempt += 1;
-    }
+        let requirements = requirements(table.metadata(), &updates);
+        Ok((!updates.is_empty()).then_some(MetadataChange { requirements, updates }))
+    };
+    commit_updates(table, &mut plan).await.map(drop)
 }
 
 /// Returns what changes in the metadata.
@@ -75,7 +50,7 @@ fn updates(metadata: &TableMetadata, changes: &[TableChange]) -> Result<Vec<Tabl
 
 /// Returns what must hold for the updates to mean what they were made for.
 fn requirements(metadata: &TableMetadata, updates: &[TableUpdate]) -> Vec<TableRequirement> {
-    let mut requirements = vec![TableRequirement::UuidMatch { uuid: metadata.uuid() }];
+    let mut requirements = Vec::new();
     for update in updates {
         match update {
             TableUpdate::AddSchema { .. } => {
@@ -137,22 +112,14 @@ fn snapshot_update(metadata: &TableMetadata, changes: &[TableChange]) -> Result<
     }
     Ok(Some(TableUpdate::SetSnapshotRef {
         ref_name: MAIN_BRANCH.to_owned(),
-        reference: SnapshotReference { snapshot_id, retention: main_retention(metadata) },
+        reference: SnapshotReference { snapshot_id, retention: main_retention(metadata)? },
     }))
 }
 
 /// Returns how long the snapshots of the main branch are kept, which does not change.
-fn main_retention(metadata: &TableMetadata) -> SnapshotRetention {
-    let none = SnapshotRetention::Branch {
-        min_snapshots_to_keep: None,
-        max_snapshot_age_ms: None,
-        max_ref_age_ms: None,
-    };
-    // Only the serialised form shows the references.
-    let present = serde_json::to_value(metadata).ok().and_then(|metadata| {
-        serde_json::from_value::<SnapshotReference>(metadata.get("refs")?.get(MAIN_BRANCH)?.clone()).ok()
-    });
-    present.map_or(none, |reference| reference.retention)
+fn main_retention(metadata: &TableMetadata) -> Result<SnapshotRetention> {
+    let present = snapshot_refs(metadata)?.remove(MAIN_BRANCH);
+    Ok(present.map_or(SnapshotRetention::branch(None, None, None), |reference| reference.retention))
 }
 
 /// Reads the id of a snapshot.
