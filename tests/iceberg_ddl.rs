@@ -156,7 +156,7 @@ WITH (
 fn what_a_table_cannot_have_is_refused_by_name() {
     let mut warehouse = Warehouse::new();
     warehouse.session.expect(&[
-        ("CREATE TABLE t AS SELECT INTERVAL '1' YEAR AS i", "IllegalArgumentException: column 'i' cannot be stored: Iceberg has no type for INTERVAL YEAR"),
+        ("CREATE TABLE t AS SELECT INTERVAL '1' YEAR AS i", "IllegalArgumentException: column 'i' cannot be stored: Iceberg has no type for INTERVAL MONTH NOT NULL"),
         ("CREATE OR REPLACE TABLE t AS SELECT 1 AS i", "UnsupportedOperationException: REPLACE TABLE is not supported for table 'ice.db.t'"),
         ("CREATE TABLE t (d DECIMAL(39, 1))", "IllegalArgumentException: column 'd' cannot be stored: Decimals with precision larger than 38 are not supported: 39"),
         ("CREATE TABLE t (r ROW<ts TIMESTAMP_LTZ(9)>)", "IllegalStateException: Invalid schema for v2:\n- Invalid type for r.ts: timestamptz_ns is not supported until v3"),

@@ -1,15 +1,16 @@
 //! Which catalog options mean: those of `CREATE CATALOG … WITH ('type' = 'iceberg', …)`, and of tables that name their catalog
 //! themselves.
 
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use super::flink_catalog::FlinkCatalog;
-use super::{CommitCatalog, HadoopCatalog};
+use super::jdbc_options::{JDBC_OPTIONS, sql_catalog_options};
+use super::{CommitCatalog, HadoopCatalog, SqlCatalog};
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, FlinkClass, Result};
 use crate::options::{ConfigOption, OptionDef, TableOptions};
 
-pub(super) const CATALOG_TYPE: ConfigOption<String> = ConfigOption::optional(
+const CATALOG_TYPE: ConfigOption<String> = ConfigOption::optional(
     "catalog-type",
     "Where tables are found: hadoop (folders) or jdbc (a database); 'catalog-impl' may say it instead.",
 );
@@ -17,10 +18,6 @@ const CATALOG_IMPL: ConfigOption<String> =
     ConfigOption::optional("catalog-impl", "The Java class of a catalog, in the place of 'catalog-type'.");
 const WAREHOUSE: ConfigOption<String> =
     ConfigOption::optional("warehouse", "The folder below which tables are stored.");
-const URI: ConfigOption<String> = ConfigOption::optional(
-    "uri",
-    "The database of a jdbc catalog: jdbc:sqlite:/path or jdbc:postgresql://host/database.",
-);
 const DEFAULT_DATABASE: ConfigOption<String> = ConfigOption::with_default(
     "default-database",
     "default",
@@ -44,44 +41,28 @@ const IO_IMPL: ConfigOption<String> = ConfigOption::optional(
     "io-impl",
     "The Java class that reads and writes files; here the scheme of the location decides.",
 );
-const JDBC_USER: ConfigOption<String> = ConfigOption::optional("jdbc.user", "The user of the database.");
-const JDBC_PASSWORD: ConfigOption<String> =
-    ConfigOption::optional("jdbc.password", "The user's password.");
-const JDBC_SCHEMA_VERSION: ConfigOption<String> = ConfigOption::with_default(
-    "jdbc.schema-version",
-    "V0",
-    "The layout of the catalog's tables in the database: V0 or V1.",
-);
-const JDBC_INIT: ConfigOption<bool> = ConfigOption::with_default(
-    "jdbc.init-catalog-tables",
-    "true",
-    "Whether the catalog's tables are made in the database where they are missing.",
-);
-const JDBC_STRICT: ConfigOption<bool> = ConfigOption::with_default(
-    "jdbc.strict-mode",
-    "false",
-    "Whether a table can be made only in a database that was created.",
-);
-
-/// The options of a catalog.
-pub(super) const CATALOG_OPTIONS: &[&dyn OptionDef] = &[
+/// The options of every catalog.
+const COMMON_OPTIONS: &[&dyn OptionDef] = &[
     &CATALOG_TYPE,
     &CATALOG_IMPL,
     &WAREHOUSE,
-    &URI,
     &DEFAULT_DATABASE,
     &BASE_NAMESPACE,
     &CACHE_ENABLED,
     &CACHE_EXPIRATION,
     &IO_IMPL,
-    &JDBC_USER,
-    &JDBC_PASSWORD,
-    &JDBC_SCHEMA_VERSION,
-    &JDBC_INIT,
-    &JDBC_STRICT,
 ];
 
-/// Keys and beginnings of keys that are a catalog's, and no property of a table, beside `CATALOG_OPTIONS`.
+/// The options of catalogs of all kinds.
+static CATALOG_OPTIONS: LazyLock<Vec<&'static dyn OptionDef>> =
+    LazyLock::new(|| [COMMON_OPTIONS, JDBC_OPTIONS].concat());
+
+/// Returns the options of catalogs.
+pub(super) fn catalog_options() -> &'static [&'static dyn OptionDef] {
+    &CATALOG_OPTIONS
+}
+
+/// Keys and beginnings of keys that are a catalog's, and no property of a table, beside the options.
 const CATALOG_KEYS: &[&str] =
     &["type", "property-version", "clients", "hive-conf-dir", "hadoop-conf-dir", "credential", "token", "scope"];
 const CATALOG_PREFIXES: &[&str] =
@@ -89,7 +70,7 @@ const CATALOG_PREFIXES: &[&str] =
 
 /// Returns whether an option belongs to a catalog.
 pub(super) fn is_catalog_option(key: &str) -> bool {
-    CATALOG_OPTIONS.iter().any(|option| option.key() == key)
+    catalog_options().iter().any(|option| option.key() == key)
         || CATALOG_KEYS.contains(&key)
         || CATALOG_PREFIXES.iter().any(|prefix| key.starts_with(prefix))
 }
@@ -164,13 +145,12 @@ pub(super) async fn open_catalog(name: &str, options: &TableOptions) -> Result<F
         return Err(Error::validation("cache.expiration-interval-ms is not allowed to be 0.")
             .class(FlinkClass::ILLEGAL_ARGUMENT));
     }
+    let warehouse = options.get_optional(&WAREHOUSE)?.unwrap_or_default();
     let tables: Arc<dyn CommitCatalog> = match kind {
-        CatalogKind::Hadoop => {
-            let warehouse = options.get_optional(&WAREHOUSE)?.unwrap_or_default();
-            Arc::new(HadoopCatalog::new(&warehouse, FileStore::local())?)
-        }
+        CatalogKind::Hadoop => Arc::new(HadoopCatalog::new(&warehouse, FileStore::local())?),
         CatalogKind::Jdbc => {
-            return Err(Error::unsupported("catalog-type 'jdbc' is not supported yet"));
+            let options = sql_catalog_options(name, warehouse, options)?;
+            Arc::new(SqlCatalog::open(options, FileStore::local()).await?)
         }
     };
     let mut elsewhere = options.with_prefix("");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::catalog_options::{CATALOG_OPTIONS, open_catalog};
+use super::catalog_options::{catalog_options, open_catalog};
 use crate::catalog::{Catalog, CatalogContext, CatalogFactory};
 use crate::error::Result;
 use crate::options::OptionDef;
@@ -24,7 +24,7 @@ impl CatalogFactory for IcebergCatalogs {
     }
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
-        CATALOG_OPTIONS
+        catalog_options()
     }
 
     async fn create(&self, ctx: CatalogContext) -> Result<Arc<dyn Catalog>> {
