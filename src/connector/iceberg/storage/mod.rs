@@ -8,5 +8,7 @@ mod object_storage;
 mod store_error;
 #[cfg(test)]
 pub(super) mod testing;
+#[cfg(test)]
+mod tests;
 
 pub(super) use file_store::FileStore;
