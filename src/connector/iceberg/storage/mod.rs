@@ -12,3 +12,4 @@ pub(super) mod testing;
 mod tests;
 
 pub(super) use file_store::FileStore;
+pub(super) use store_error::store_error;
