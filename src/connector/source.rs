@@ -10,6 +10,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::catalog::TableProvider;
+use datafusion::logical_expr::Expr;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::Result;
@@ -132,6 +135,11 @@ pub trait DynamicTableSource: Send + Sync + fmt::Debug {
     /// Its columns are the physical columns, in order, in the Arrow types of Flink's types.
     fn table_provider(&self) -> Option<Arc<dyn TableProvider>> {
         None
+    }
+
+    /// Returns what EXPLAIN says of a scan with these conditions in batch mode: what is passed over, what is applied. Reads no data.
+    fn scan_summary<'a>(&'a self, _filters: &'a [Expr]) -> BoxFuture<'a, Result<Option<String>>> {
+        async { Ok(None) }.boxed()
     }
 
     /// Opens a reader at a position, or where the options say. No other columns are asked for than those of the projection; what a
