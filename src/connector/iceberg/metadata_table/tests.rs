@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use chrono_tz::Tz;
 use iceberg::spec::{
-    DataContentType, DataFile, DataFileBuilder, DataFileFormat, Datum, Literal, NestedField, PrimitiveType, Schema,
-    SnapshotReference, SnapshotRetention, Struct, StructType, Transform, Type, UnboundPartitionSpec,
+    DataContentType, DataFile, DataFileBuilder, DataFileFormat, Datum, Literal, NestedField, PrimitiveType,
+    Schema, SnapshotReference, SnapshotRetention, Struct, StructType, Transform, Type, UnboundPartitionSpec,
 };
 use iceberg::{Catalog, NamespaceIdent, TableCreation, TableUpdate};
 use tempfile::TempDir;
@@ -19,7 +19,7 @@ use crate::connector::iceberg::storage::FileStore;
 use crate::connector::testing::{Table, read_all};
 use crate::connector::{Frame, Projection, SourceEvent};
 use crate::error::FlinkClass;
-use crate::schema::format_cell;
+use crate::schema::{TypeRoot, format_cell};
 
 /// The day 2026-01-03 and its last microsecond.
 const DAY: i32 = 20_456;
@@ -51,8 +51,10 @@ impl TestTable {
     }
 
     async fn commit(&mut self, data: Vec<DataFile>, deletes: Vec<DataFile>) -> i64 {
-        let files = |files: Vec<DataFile>| files.into_iter().map(|file| TableFile { spec_id: 0, file }).collect();
-        let change = SnapshotChange { data: files(data), deletes: files(deletes), ..SnapshotChange::default() };
+        let files =
+            |files: Vec<DataFile>| files.into_iter().map(|file| TableFile { spec_id: 0, file }).collect();
+        let change =
+            SnapshotChange { data: files(data), deletes: files(deletes), ..SnapshotChange::default() };
         let mut plan = |_: &IcebergTable| Ok(Some(change.clone()));
         self.table = commit_snapshot(&self.table, &mut plan).await.unwrap();
         self.table.metadata().current_snapshot_id().unwrap()
@@ -83,7 +85,11 @@ impl TestTable {
     }
 
     /// Makes the source of a metadata table and its columns.
-    fn source(&self, kind: &str, options: &[(&str, &str)]) -> Result<(Arc<dyn DynamicTableSource>, TableSchema)> {
+    fn source(
+        &self,
+        kind: &str,
+        options: &[(&str, &str)],
+    ) -> Result<(Arc<dyn DynamicTableSource>, TableSchema)> {
         let definition = self.describe(kind);
         let handle = definition.handle.get::<MetadataTable>().unwrap();
         let table = Table::new("iceberg", Vec::new(), options);
@@ -112,7 +118,8 @@ impl TestTable {
 }
 
 fn schema() -> Schema {
-    let primitive = |id, name, data_type| Arc::new(NestedField::optional(id, name, Type::Primitive(data_type)));
+    let primitive =
+        |id, name, data_type| Arc::new(NestedField::optional(id, name, Type::Primitive(data_type)));
     let nested = StructType::new(vec![primitive(5, "a", PrimitiveType::Int)]);
     let fields = vec![
         Arc::new(NestedField::required(1, "id", Type::Primitive(PrimitiveType::Long))),
@@ -192,7 +199,8 @@ async fn snapshots_and_history_are_in_their_order() {
         table.rows("history", &["snapshot_id", "parent_id", "is_current_ancestor"], &[]).await,
         [format!("{first}|NULL|TRUE"), format!("{second}|{first}|TRUE")]
     );
-    let log = table.rows("metadata_log_entries", &["latest_snapshot_id", "latest_sequence_number"], &[]).await;
+    let log =
+        table.rows("metadata_log_entries", &["latest_snapshot_id", "latest_sequence_number"], &[]).await;
     assert_eq!(log, ["NULL|NULL".to_owned(), format!("{first}|1"), format!("{second}|2")]);
 }
 
@@ -202,12 +210,19 @@ async fn branches_and_tags_are_listed_by_name() {
     let reference =
         SnapshotReference::new(first, SnapshotRetention::Tag { max_ref_age_ms: Some(86_400_000) });
     let mut plan = |_: &IcebergTable| {
-        let update = TableUpdate::SetSnapshotRef { ref_name: "first".to_owned(), reference: reference.clone() };
+        let update =
+            TableUpdate::SetSnapshotRef { ref_name: "first".to_owned(), reference: reference.clone() };
         Ok(Some(MetadataChange { requirements: Vec::new(), updates: vec![update] }))
     };
     table.table = commit_updates(&table.table, &mut plan).await.unwrap();
     assert_eq!(
-        table.rows("refs", &["name", "type", "snapshot_id", "max_reference_age_in_ms", "min_snapshots_to_keep"], &[]).await,
+        table
+            .rows(
+                "refs",
+                &["name", "type", "snapshot_id", "max_reference_age_in_ms", "min_snapshots_to_keep"],
+                &[]
+            )
+            .await,
         [format!("first|TAG|{first}|86400000|NULL"), format!("main|BRANCH|{second}|NULL|NULL")]
     );
     let files = table.rows("files", &["file_path"], &[("tag", "first")]).await;
@@ -257,12 +272,15 @@ async fn metrics_are_shown_raw_and_by_column() {
              ({no}, {no}, {no}, {no}, {no}, {no}), ({no}, {no}, {no}, {no}, {no}, {no}))"
         )]
     );
-    let TypeRoot::Row(fields) = &table.describe("files").schema.column("readable_metrics").unwrap().data_type.root
-    else {
-        panic!("no row")
-    };
+    let files = table.describe("files");
+    let metrics = &files.schema.column("readable_metrics").unwrap().data_type.root;
+    let TypeRoot::Row(fields) = metrics else { panic!("no row") };
     let names: Vec<&str> = fields.iter().map(|field| field.name.as_str()).collect();
-    assert_eq!(names, ["d", "id", "r.a", "ts"], "the columns that are not nested themselves, by their full names");
+    assert_eq!(
+        names,
+        ["d", "id", "r.a", "ts"],
+        "the columns that are not nested themselves, by their full names"
+    );
 }
 
 #[tokio::test]

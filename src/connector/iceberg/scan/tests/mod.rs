@@ -2,4 +2,5 @@
 
 mod deletes;
 mod evolution;
+mod streaming;
 mod test_table;
