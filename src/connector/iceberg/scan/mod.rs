@@ -30,6 +30,7 @@ mod scan_target;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod wanted_keys;
 mod weighted_cache;
 
 use std::sync::Arc;
