@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{DynamicTableSink, DynamicTableSource};
-use crate::catalog::TableHandle;
+use crate::catalog::{ObjectPath, TableHandle};
 use crate::error::{Error, Result};
 use crate::options::{OptionDef, SessionConfig, TableOptions};
 use crate::schema::TableSchema;
@@ -15,6 +15,8 @@ use crate::schema::TableSchema;
 pub struct FactoryContext<'a> {
     /// `catalog.database.table`, for messages.
     pub table: &'a str,
+    /// The table within its catalog.
+    pub path: &'a ObjectPath,
     /// All declared columns, the key and the watermark.
     pub schema: &'a TableSchema,
     /// Columns of PARTITIONED BY.
@@ -71,6 +73,11 @@ pub trait TableFactory: Sync {
     /// Returns the shapes of keys that are not fixed, for example `fields.#.kind`.
     fn key_patterns(&self) -> &'static [&'static str] {
         &[]
+    }
+
+    /// Returns the option that takes the time of FOR SYSTEM_TIME AS OF, in milliseconds since 1970; None if there is only the present.
+    fn time_option(&self) -> Option<&'static str> {
+        None
     }
 
     /// Loads what sources and sinks of a table need to know beyond its definition. This is the only step that may wait, and it runs

@@ -142,6 +142,30 @@ impl BoundTable {
         Ok(changed)
     }
 
+    /// Returns the table as it was at a time, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// The connector keeps no earlier versions, or the options name a time already.
+    pub(crate) fn as_of(&self, millis: i64) -> Result<BoundTable> {
+        let (factory, _) = self.factory()?;
+        let Some(option) = factory.time_option() else {
+            return Err(Error::unsupported(format!(
+                "table '{}' cannot be read as of a time: connector '{}' knows only what it holds now",
+                self.identifier,
+                factory.identifier()
+            )));
+        };
+        let mut changed = self.clone();
+        let options = &mut Arc::make_mut(&mut changed.table).options;
+        match options.insert(option.to_owned(), millis.to_string()) {
+            None => Ok(changed),
+            Some(_) => Err(Error::validation(format!(
+                "the time of table '{}' is said twice: by FOR SYSTEM_TIME AS OF and by option '{option}'",
+                self.identifier
+            ))),
+        }
+    }
+
     /// Lets the connector load what it needs to know beyond the definition, unless the catalog has.
     ///
     /// # Errors
@@ -161,6 +185,7 @@ impl BoundTable {
     pub(crate) fn context<'a>(&'a self, name: &'a str, options: &'a TableOptions) -> FactoryContext<'a> {
         FactoryContext {
             table: name,
+            path: &self.identifier.path,
             schema: &self.table.schema,
             partition_keys: &self.table.partition_keys,
             options,
@@ -230,11 +255,13 @@ async fn look_up(parts: &[String], catalogs: &CatalogManager, config: &Arc<Sessi
     if parts.len() == 3 && !catalog_names.contains(&identifier.catalog) {
         return Ok(Found::Missing { object: identifier.catalog, candidates: catalog_names });
     }
+    // Candidates are for a hint: a catalog that does not list them has none.
     if parts.len() >= 2 && catalogs.database(&identifier.catalog, &identifier.path.database).await?.is_none()
     {
-        let candidates = catalogs.database_names(&identifier.catalog).await?;
+        let candidates = catalogs.database_names(&identifier.catalog).await.unwrap_or_default();
         return Ok(Found::Missing { object: identifier.path.database, candidates });
     }
-    let candidates = catalogs.table_names(&identifier.catalog, &identifier.path.database).await?;
+    let candidates =
+        catalogs.table_names(&identifier.catalog, &identifier.path.database).await.unwrap_or_default();
     Ok(Found::Missing { object: identifier.path.object, candidates })
 }

@@ -89,7 +89,7 @@ impl DynamicTableSource for IcebergSource {
         async move { Ok(Some(self.describe(filters).await?)) }.boxed()
     }
 
-    fn open(&self, _: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+    fn open(&self, _: &Projection, _: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
         Err(not_yet())
     }
 
