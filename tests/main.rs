@@ -11,6 +11,8 @@ mod explain_modes;
 mod expressions;
 mod flink_golden;
 mod golden;
+mod iceberg_ddl;
+mod iceberg_golden;
 mod reference;
 mod shell;
 mod sql_roundtrip;

@@ -32,6 +32,7 @@ mod snapshot_reader;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod wanted_keys;
 mod weighted_cache;
 
 use std::sync::Arc;
