@@ -171,7 +171,12 @@ const EXCEPTIONS: &[Exception] = &[
         ],
         because: "Versions of Iceberg's format",
     },
-    Exception { file: "drop", block: 18, ours: &[DONE], because: "`DROP DATABASE … CASCADE` in an Iceberg catalog" },
+    Exception {
+        file: "drop",
+        block: 18,
+        ours: &[DONE],
+        because: "`DROP DATABASE … CASCADE` in an Iceberg catalog",
+    },
     Exception {
         file: "drop",
         block: 19,

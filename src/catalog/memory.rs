@@ -5,9 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 
-use super::{
-    Catalog, CatalogDatabase, CatalogObject, CatalogTable, CatalogView, ObjectPath, TableChange,
-};
+use super::{Catalog, CatalogDatabase, CatalogObject, CatalogTable, CatalogView, ObjectPath, TableChange};
 use crate::error::{Error, FlinkClass, Result};
 
 /// A database with its objects.

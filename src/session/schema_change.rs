@@ -4,8 +4,8 @@ use crate::catalog::{self, CatalogTable, ChangeKind, TableChange, partition_colu
 use crate::error::{Error, Result, Span};
 use crate::schema::{Column, ColumnKind, TypeRoot};
 use crate::sql::{
-    ColumnDefinition, ColumnPosition, DistributionClause, ObjectName, SchemaElement, Spanned, TableElement, WatermarkDefinition,
-    parse_expression,
+    ColumnDefinition, ColumnPosition, DistributionClause, ObjectName, SchemaElement, Spanned, TableElement,
+    WatermarkDefinition, parse_expression,
 };
 
 use super::table_definition::{DefinitionReader, is_computed, single_key};
@@ -481,5 +481,4 @@ mod tests {
         assert!(!names_column("`row`.`price`", "price"));
         assert!(!names_column("`price", "pric"));
     }
-
 }

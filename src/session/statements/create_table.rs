@@ -83,12 +83,7 @@ impl Session {
     }
 
     /// Finds the base table of LIKE. `target` is the catalog that the new table is for, None for a temporary table.
-    async fn like_source(
-        &self,
-        like: &LikeClause,
-        target: Option<&str>,
-        text: &str,
-    ) -> Result<CatalogTable> {
+    async fn like_source(&self, like: &LikeClause, target: Option<&str>, text: &str) -> Result<CatalogTable> {
         let identifier = self.resolve(&like.base)?;
         let (line, column) = SourceText::new("", text).line_column(like.base.span.start);
         let refuse = |what: &str| {

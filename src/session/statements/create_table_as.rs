@@ -38,9 +38,13 @@ impl Session {
                 .at(create.name.span));
         }
         if create.replace.is_some() && self.gives_connector(&identifier).await? {
-            return Err(Error::unsupported(format!("REPLACE TABLE is not supported for table '{identifier}'"))
-                .at(create.name.span)
-                .hint("Write INSERT OVERWRITE, which keeps the table's history, or DROP TABLE and CREATE TABLE AS."));
+            return Err(Error::unsupported(format!(
+                "REPLACE TABLE is not supported for table '{identifier}'"
+            ))
+            .at(create.name.span)
+            .hint(
+                "Write INSERT OVERWRITE, which keeps the table's history, or DROP TABLE and CREATE TABLE AS.",
+            ));
         }
         let planned = Planner::new(&self.catalogs, &self.config)?.query(query).await?;
         let columns: Vec<(String, DataType)> =
@@ -60,7 +64,8 @@ impl Session {
         }
         let planner = Planner::new(&self.catalogs, &self.config)?;
         let bound = planner.table(identifier.clone(), table.clone()).load().await;
-        let planned = planner.insert_into(&insert, bound.map_err(|error| error.at(create.name.span))?).await?;
+        let planned =
+            planner.insert_into(&insert, bound.map_err(|error| error.at(create.name.span))?).await?;
         if exists && create.replace.is_some() {
             self.catalogs
                 .drop_object(&identifier, false, true)

@@ -63,8 +63,16 @@ pub(super) fn catalog_options() -> &'static [&'static dyn OptionDef] {
 }
 
 /// Keys and beginnings of keys that are a catalog's, and no property of a table, beside the options.
-const CATALOG_KEYS: &[&str] =
-    &["type", "property-version", "clients", "hive-conf-dir", "hadoop-conf-dir", "credential", "token", "scope"];
+const CATALOG_KEYS: &[&str] = &[
+    "type",
+    "property-version",
+    "clients",
+    "hive-conf-dir",
+    "hadoop-conf-dir",
+    "credential",
+    "token",
+    "scope",
+];
 const CATALOG_PREFIXES: &[&str] =
     &["jdbc.", "s3.", "client.", "rest.", "header.", "oauth2-", "gcs.", "adls.", "hadoop.", "catalog-"];
 
@@ -92,7 +100,8 @@ const KINDS: &[(&str, &str, Option<CatalogKind>)] = &[
     ("glue", "org.apache.iceberg.aws.glue.GlueCatalog", None),
 ];
 
-const SUPPORTED: &str = "Write 'catalog-type' = 'hadoop' with a 'warehouse', or 'jdbc' with 'uri' and 'warehouse'.";
+const SUPPORTED: &str =
+    "Write 'catalog-type' = 'hadoop' with a 'warehouse', or 'jdbc' with 'uri' and 'warehouse'.";
 
 /// Returns what kind of catalog the options ask for.
 fn kind(name: &str, options: &TableOptions) -> Result<CatalogKind> {
@@ -160,7 +169,11 @@ pub(super) async fn open_catalog(name: &str, options: &TableOptions) -> Result<F
     Ok(FlinkCatalog {
         tables,
         default_database: options.get(&DEFAULT_DATABASE)?,
-        base_namespace: base_namespace.split('.').filter(|level| !level.is_empty()).map(str::to_owned).collect(),
+        base_namespace: base_namespace
+            .split('.')
+            .filter(|level| !level.is_empty())
+            .map(str::to_owned)
+            .collect(),
         options: elsewhere,
     })
 }

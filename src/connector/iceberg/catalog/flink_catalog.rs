@@ -17,8 +17,8 @@ use super::table_creation::{check_definition, table_creation};
 use super::table_properties::{COMMENT, CONNECTOR, ICEBERG, shown_options};
 use super::table_schema::flink_schema;
 use crate::catalog::{
-    Catalog, CatalogDatabase, CatalogObject, CatalogTable, CatalogView, ObjectPath, PartitionName, TableChange,
-    TableHandle,
+    Catalog, CatalogDatabase, CatalogObject, CatalogTable, CatalogView, ObjectPath, PartitionName,
+    TableChange, TableHandle,
 };
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::metadata_table::{MetadataName, MetadataTable};
@@ -101,9 +101,9 @@ fn definition(table: &Arc<IcebergTable>) -> CatalogTable {
 
 /// Builds the error for a view, which these catalogs cannot hold.
 fn no_views() -> Error {
-    Error::validation("table should be resolved").class(FlinkClass::ILLEGAL_ARGUMENT).hint(
-        "Iceberg catalogs hold no views yet: create it in default_catalog, or as a TEMPORARY VIEW.",
-    )
+    Error::validation("table should be resolved")
+        .class(FlinkClass::ILLEGAL_ARGUMENT)
+        .hint("Iceberg catalogs hold no views yet: create it in default_catalog, or as a TEMPORARY VIEW.")
 }
 
 #[async_trait]

@@ -49,9 +49,9 @@ pub(super) fn sql_catalog_options(
     options: &TableOptions,
 ) -> Result<SqlCatalogOptions> {
     let uri = options.get_optional(&URI)?.ok_or_else(|| {
-        Error::validation("JDBC connection URI is required").class(FlinkClass::ILLEGAL_ARGUMENT).hint(
-            "Write 'uri' = 'jdbc:sqlite:/path/to/catalog.db' or 'jdbc:postgresql://host/database'.",
-        )
+        Error::validation("JDBC connection URI is required")
+            .class(FlinkClass::ILLEGAL_ARGUMENT)
+            .hint("Write 'uri' = 'jdbc:sqlite:/path/to/catalog.db' or 'jdbc:postgresql://host/database'.")
     })?;
     let mut parameters = options.with_prefix(PREFIX);
     for option in JDBC_OPTIONS {

@@ -123,9 +123,8 @@ mod tests {
     use super::*;
 
     fn schema() -> Schema {
-        let primitive = |id, name: &str, kind| {
-            Arc::new(NestedField::optional(id, name, Type::Primitive(kind)))
-        };
+        let primitive =
+            |id, name: &str, kind| Arc::new(NestedField::optional(id, name, Type::Primitive(kind)));
         let element = NestedField::list_element(9, Type::Primitive(PrimitiveType::Int), false);
         let list = Type::List(ListType { element_field: Arc::new(element) });
         Schema::builder()
@@ -166,7 +165,10 @@ mod tests {
         assert!(error.hint_text().is_some());
         assert!(refusal("days(s)").hint_text().unwrap().starts_with("years, months and days take"));
         assert!(refusal("l").message().contains("of type list"));
-        assert_eq!(refusal("bucket(0, id)").message(), "bucket takes a number above 0, not '0': bucket(0, id)");
+        assert_eq!(
+            refusal("bucket(0, id)").message(),
+            "bucket takes a number above 0, not '0': bucket(0, id)"
+        );
         assert!(refusal("nope").message().contains("'nope' not defined"));
         let twice = partition_spec(&keys(&["days(ts)", "hours(ts)"]), &schema());
         assert!(twice.unwrap_err().message().contains("redundant"));

@@ -53,8 +53,9 @@ pub(in crate::connector::iceberg) async fn load_table(ctx: &FactoryContext<'_>) 
             })?
         }
     };
-    check_columns(ctx.schema, table.metadata().current_schema())
-        .map_err(|reason| Error::validation(format!("table '{}' does not fit '{path}': {reason}", ctx.table)))?;
+    check_columns(ctx.schema, table.metadata().current_schema()).map_err(|reason| {
+        Error::validation(format!("table '{}' does not fit '{path}': {reason}", ctx.table))
+    })?;
     Ok(TableHandle::new(table))
 }
 

@@ -193,7 +193,11 @@ fn type_text(data_type: &Type) -> String {
         Type::Primitive(primitive) => primitive.to_string(),
         Type::List(list) => format!("list<{}>", type_text(&list.element_field.field_type)),
         Type::Map(map) => {
-            format!("map<{}, {}>", type_text(&map.key_field.field_type), type_text(&map.value_field.field_type))
+            format!(
+                "map<{}, {}>",
+                type_text(&map.key_field.field_type),
+                type_text(&map.value_field.field_type)
+            )
         }
         Type::Struct(fields) => {
             let fields = fields.fields().iter();
@@ -207,7 +211,9 @@ fn type_text(data_type: &Type) -> String {
 fn is_promotion(from: &Type, to: &Type) -> bool {
     use PrimitiveType::{Decimal, Double, Float, Int, Long};
     match (from, to) {
-        (Type::Primitive(Int), Type::Primitive(Long)) | (Type::Primitive(Float), Type::Primitive(Double)) => true,
+        (Type::Primitive(Int), Type::Primitive(Long)) | (Type::Primitive(Float), Type::Primitive(Double)) => {
+            true
+        }
         (
             Type::Primitive(Decimal { precision: from, scale: from_scale }),
             Type::Primitive(Decimal { precision: to, scale: to_scale }),

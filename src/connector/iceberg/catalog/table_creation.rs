@@ -47,7 +47,8 @@ pub(super) fn table_creation(name: &str, table: &CatalogTable) -> Result<TableCr
 /// # Errors
 /// Computed and metadata columns, watermarks, buckets.
 pub(super) fn check_definition(table: &CatalogTable) -> Result<()> {
-    let unsupported = |what: &str| Error::unsupported(format!("Creating table with {what} is not supported yet."));
+    let unsupported =
+        |what: &str| Error::unsupported(format!("Creating table with {what} is not supported yet."));
     if table.schema.columns.iter().any(|column| !column.is_physical()) {
         return Err(unsupported("computed columns").hint(
             "Compute the column in a view, or in a table of another catalog: CREATE TABLE default_catalog.… (…) LIKE this one.",

@@ -34,11 +34,7 @@ pub(super) fn new_schema(schema: &TableSchema) -> Result<Schema> {
 ///
 /// # Errors
 /// Iceberg has no such type.
-pub(super) fn field_of(
-    column: &Column,
-    id: i32,
-    next_id: &mut dyn FnMut() -> i32,
-) -> Result<NestedFieldRef> {
+pub(super) fn field_of(column: &Column, id: i32, next_id: &mut dyn FnMut() -> i32) -> Result<NestedFieldRef> {
     let field_type = to_iceberg(&column.data_type, next_id);
     let field_type = field_type.map_err(|error| {
         let hint = error.hint_text().unwrap_or("Give it a type that Iceberg has.").to_owned();
@@ -88,7 +84,8 @@ pub(super) fn key_ids(key: &PrimaryKey, fields: &[NestedFieldRef]) -> Result<Vec
 /// # Errors
 /// Names each field whose type came later.
 pub(super) fn check_types(schema: &Schema, version: FormatVersion) -> Result<()> {
-    let is_new = |kind: &PrimitiveType| matches!(kind, PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs);
+    let is_new =
+        |kind: &PrimitiveType| matches!(kind, PrimitiveType::TimestampNs | PrimitiveType::TimestamptzNs);
     let mut fields: Vec<&NestedFieldRef> = schema.field_id_to_fields().values().collect();
     fields.sort_by_key(|field| field.id);
     let wrong = fields.into_iter().filter_map(|field| match field.field_type.as_ref() {
