@@ -84,13 +84,14 @@ impl DynamicTableSource for MetadataSource {
         Boundedness::Bounded
     }
 
-    fn open(&self, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+    fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
         let is_read = start.is_some_and(|position| position.get(SPLIT).is_some_and(|at| at == END));
-        Ok(Box::new(MetadataTableReader { rows: Arc::clone(&self.0), is_read }))
+        let columns = projection.physical.clone();
+        Ok(Box::new(MetadataTableReader { rows: Arc::clone(&self.0), columns, is_read }))
     }
 
-    fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {
-        Ok(Box::new(RowsDecoder::new(projection)?))
+    fn decoder(&self, _: &Projection) -> Result<Box<dyn FrameDecoder>> {
+        Ok(Box::new(RowsDecoder))
     }
 }
 
@@ -98,6 +99,7 @@ impl DynamicTableSource for MetadataSource {
 /// has changed meanwhile.
 struct MetadataTableReader {
     rows: Arc<Rows>,
+    columns: Vec<usize>,
     is_read: bool,
 }
 
@@ -107,7 +109,7 @@ impl SourceReader for MetadataTableReader {
         if self.is_read {
             return Ok(SourceEvent::EndOfInput);
         }
-        let rows = self.rows.read().await?;
+        let rows = self.rows.read().await?.project(&self.columns)?;
         self.is_read = true;
         Ok(SourceEvent::Frame(Frame::Rows(ChangelogBatch::inserts(rows))))
     }
