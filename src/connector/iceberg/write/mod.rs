@@ -23,6 +23,11 @@ mod prepared_files;
 mod write_options;
 mod write_settings;
 
+#[cfg(test)]
+mod sink_tests;
+#[cfg(test)]
+mod testing;
+
 use std::sync::Arc;
 
 use iceberg_sink::IcebergSink;
