@@ -4,6 +4,8 @@
 #   bench.sh csv [MB]    COUNT(*) and SUM over a CSV of 8 columns (1024 MB), beside DuckDB: rows per CPU-second
 #   bench.sh stream [ROWS] [JOB...]
 #                        continuous jobs over JSON bids (3000000), beside DuckDB, Pathway and, where there are Java and Maven, Flink
+#   bench.sh iceberg [scan|upsert]
+#                        a scan of 10000000 rows beside DuckDB on the same files, and 2000000 changes kept in a table
 #   bench.sh latency [SECONDS]
 #                        from a generated row to the line in the shell's output (60): median, 99th percentile, maximum
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -30,11 +32,18 @@ case ${1:-} in
     python3 scripts/bench_stream.py --binary "$CARGO_TARGET_DIR/release/lakehead" --work "$CARGO_TARGET_DIR/bench" \
       --python "$venv/bin/python" "${flink[@]}" --rows "$rows" ${3:+--jobs "${@:3}"}
     ;;
+  iceberg)
+    venv="$CARGO_TARGET_DIR/bench/venv"
+    [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+    "$venv/bin/python" -c 'import duckdb' 2>/dev/null || "$venv/bin/pip" install --quiet duckdb
+    python3 scripts/bench_iceberg.py --binary "$CARGO_TARGET_DIR/release/lakehead" --work "$CARGO_TARGET_DIR/bench" \
+      --python "$venv/bin/python" ${2:+--parts "${@:2}"}
+    ;;
   latency)
     python3 scripts/bench_latency.py --binary "$CARGO_TARGET_DIR/release/lakehead" --seconds "${2:-60}"
     ;;
   *)
-    sed -n '2,8s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -1,6 +1,16 @@
 //! The one way in which a snapshot comes to be: what it adds and removes becomes manifests, a manifest list and a summary, and is
 //! committed again and again while others commit in between.
 
+mod commit_loop;
+mod manifest_merge;
+mod manifest_store;
+mod marker;
+mod removal_filter;
+mod retry_policy;
 mod snapshot_change;
+mod snapshot_producer;
+mod snapshot_summary;
 
+pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates};
+pub(super) use marker::{CommitMarker, committed_snapshot, forget, is_committed, lineage_of};
 pub(super) use snapshot_change::{FileRemoval, SnapshotChange, TableFile};

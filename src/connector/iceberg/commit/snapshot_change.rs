@@ -42,6 +42,9 @@ pub(in crate::connector::iceberg) struct SnapshotChange {
     pub(in crate::connector::iceberg) properties: BTreeMap<String, String>,
     /// Properties of the table that are removed with it.
     pub(in crate::connector::iceberg) removed_properties: Vec<String>,
+    /// If rows only move to other files (compaction): the sequence number that the new data files carry, which is that of the
+    /// snapshot they were read from, so that deletes committed since still meet their rows.
+    pub(in crate::connector::iceberg) rewritten_at: Option<i64>,
     /// The branch; `main` if None. One that does not exist begins at the current snapshot.
     pub(in crate::connector::iceberg) branch: Option<String>,
 }

@@ -1,0 +1,372 @@
+//! The manifests of one attempt: those of the table are read, new ones are written, and every file is noted before it is written.
+//!
+//! In format 3 a data file has a first row id, its own or inherited from its place in the manifest; the crate does not pass it on. An
+//! entry that moves to another manifest must take it along, or its rows would be numbered anew: so it is worked out when a manifest
+//! is read. A manifest whose entries all have their ids takes no new ones.
+
+use iceberg::spec::{
+    DataContentType, DataFile, DataFileBuilder, Datum, FormatVersion, ManifestContentType, ManifestEntry,
+    ManifestFile, ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder, PartitionSpec,
+    PrimitiveType, SchemaRef, SnapshotRef, Type, UNASSIGNED_SEQUENCE_NUMBER,
+};
+use uuid::Uuid;
+
+use super::TableFile;
+use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::table::IcebergTable;
+use crate::error::{Error, Result};
+
+/// A manifest that was read: its entries know their sequence numbers and first row ids.
+#[derive(Debug)]
+pub(super) struct LoadedManifest {
+    /// The schema in its header, which binds the partition spec even where columns have been dropped since.
+    pub(super) schema: SchemaRef,
+    pub(super) spec: PartitionSpec,
+    pub(super) entries: Vec<ManifestEntry>,
+}
+
+/// A manifest of the new snapshot.
+#[derive(Debug, Clone)]
+pub(super) struct SnapshotManifest {
+    pub(super) file: ManifestFile,
+    /// Rows of live files without a first row id.
+    unassigned_rows: u64,
+    /// The lowest first row id in it.
+    first_row_id: Option<u64>,
+}
+
+impl SnapshotManifest {
+    /// Takes a manifest of the snapshot before.
+    pub(super) fn kept(file: ManifestFile) -> SnapshotManifest {
+        let unassigned_rows = file.existing_rows_count.unwrap_or(0) + file.added_rows_count.unwrap_or(0);
+        SnapshotManifest { file, unassigned_rows, first_row_id: None }
+    }
+}
+
+/// Reads and writes the manifests of one attempt.
+pub(super) struct ManifestStore<'a> {
+    table: &'a IcebergTable,
+    snapshot_id: i64,
+    folder: String,
+    commit: Uuid,
+    written: &'a mut Vec<String>,
+}
+
+impl<'a> ManifestStore<'a> {
+    pub(super) fn new(
+        table: &'a IcebergTable,
+        snapshot_id: i64,
+        written: &'a mut Vec<String>,
+    ) -> ManifestStore<'a> {
+        let metadata = table.metadata();
+        let folder = match metadata.properties().get("write.metadata.path") {
+            Some(folder) => folder.trim_end_matches('/').to_owned(),
+            None => format!("{}/metadata", metadata.location()),
+        };
+        ManifestStore { table, snapshot_id, folder, commit: Uuid::new_v4(), written }
+    }
+
+    /// Reads which manifests a snapshot has.
+    pub(super) async fn list(&self, snapshot: &SnapshotRef) -> Result<Vec<ManifestFile>> {
+        let list = self.table.table().manifest_list_reader(snapshot).load().await;
+        let list = list.map_err(|error| {
+            let what = format!("manifest list '{}'", snapshot.manifest_list());
+            self.unreadable(&what, snapshot.snapshot_id(), error)
+        })?;
+        Ok(list.entries().to_vec())
+    }
+
+    /// Reads a manifest.
+    pub(super) async fn read(&self, manifest: &ManifestFile) -> Result<LoadedManifest> {
+        let unreadable = |error| {
+            let what = format!("manifest '{}'", manifest.manifest_path);
+            self.unreadable(&what, manifest.added_snapshot_id, error)
+        };
+        let loaded = manifest.load_manifest(self.table.file_io()).await.map_err(unreadable)?;
+        let (entries, header) = loaded.into_parts();
+        let mut entries: Vec<ManifestEntry> =
+            entries.into_iter().map(std::sync::Arc::unwrap_or_clone).collect();
+        if manifest.content == ManifestContentType::Data && self.format_version() == FormatVersion::V3 {
+            inherit_first_row_ids(manifest, &mut entries).map_err(unreadable)?;
+        }
+        Ok(LoadedManifest { schema: header.schema, spec: header.partition_spec, entries })
+    }
+
+    fn unreadable(&self, what: &str, snapshot_id: i64, error: iceberg::Error) -> Error {
+        let table = self.table.ident();
+        let error = from_iceberg(error);
+        Error::new(
+            error.kind(),
+            format!("{what} of snapshot {snapshot_id} of table '{table}' cannot be read: {error}"),
+        )
+        .caused_by(error)
+    }
+
+    /// Begins a manifest for files of a partition spec that come with this snapshot.
+    pub(super) fn create(&mut self, spec_id: i32, content: ManifestContentType) -> Result<NewManifest> {
+        let metadata = self.table.metadata();
+        let Some(spec) = metadata.partition_spec_by_id(spec_id) else {
+            return Err(Error::internal(format!(
+                "table '{}' has no partition spec {spec_id}",
+                self.table.ident()
+            )));
+        };
+        // The column of an old spec may have been dropped since: the newest schema that still has it binds the spec.
+        let mut schemas: Vec<&SchemaRef> = metadata.schemas_iter().collect();
+        schemas
+            .sort_by_key(|schema| (schema.schema_id() == metadata.current_schema_id(), schema.schema_id()));
+        let binds = |schema: &&&SchemaRef| spec.partition_type(schema).is_ok();
+        let schema = schemas.iter().rev().find(binds).copied().unwrap_or(metadata.current_schema());
+        self.create_with(schema.clone(), spec.as_ref().clone(), content)
+    }
+
+    /// Begins a manifest that holds entries of others, under the schema of the newest of them.
+    pub(super) fn create_with(
+        &mut self,
+        schema: SchemaRef,
+        spec: PartitionSpec,
+        content: ManifestContentType,
+    ) -> Result<NewManifest> {
+        let path = format!("{}/{}-m{}.avro", self.folder, self.commit, self.written.len());
+        self.written.push(path.clone());
+        let partition_width = spec.fields().len();
+        let output = self.table.file_io().new_output(&path).map_err(from_iceberg)?;
+        let builder = ManifestWriterBuilder::new(output, Some(self.snapshot_id), schema.clone(), spec);
+        let writer = match (self.format_version(), content) {
+            (FormatVersion::V1, ManifestContentType::Data) => builder.build_v1(),
+            (FormatVersion::V1, ManifestContentType::Deletes) => {
+                return Err(Error::internal(format!("delete files in a v1 table: '{}'", self.table.ident())));
+            }
+            (FormatVersion::V2, ManifestContentType::Data) => builder.build_v2_data(),
+            (FormatVersion::V2, ManifestContentType::Deletes) => builder.build_v2_deletes(),
+            (FormatVersion::V3, ManifestContentType::Data) => builder.build_v3_data(),
+            (FormatVersion::V3, ManifestContentType::Deletes) => builder.build_v3_deletes(),
+        };
+        Ok(NewManifest { writer, schema, partition_width, path, unassigned_rows: 0, first_row_id: None })
+    }
+
+    /// Writes the manifest list, and returns its path and which row ids the snapshot takes: the first one, and how many.
+    pub(super) async fn write_list(
+        &mut self,
+        parent: Option<i64>,
+        manifests: Vec<SnapshotManifest>,
+    ) -> Result<(String, (u64, u64))> {
+        let metadata = self.table.metadata();
+        let (snapshot_id, sequence_number) = (self.snapshot_id, metadata.next_sequence_number());
+        let path = format!("{}/snap-{snapshot_id}-0-{}.avro", self.folder, self.commit);
+        self.written.push(path.clone());
+
+        let first_row_id = metadata.next_row_id();
+        let mut next_row_id = first_row_id;
+        let manifests = manifests.into_iter().map(|mut manifest| {
+            if manifest.file.content == ManifestContentType::Data && manifest.file.first_row_id.is_none() {
+                let inherited = manifest.first_row_id.filter(|_| manifest.unassigned_rows == 0);
+                manifest.file.first_row_id = Some(inherited.unwrap_or(next_row_id));
+                next_row_id += manifest.unassigned_rows;
+            }
+            manifest.file
+        });
+        let manifests: Vec<ManifestFile> = match self.format_version() {
+            FormatVersion::V3 => manifests.collect(),
+            _ => manifests.map(|manifest| ManifestFile { first_row_id: None, ..manifest }).collect(),
+        };
+        let write = async {
+            let output = self.table.file_io().new_output(&path)?.writer().await?;
+            let mut list = match self.format_version() {
+                FormatVersion::V1 => ManifestListWriter::v1(output, snapshot_id, parent),
+                FormatVersion::V2 => ManifestListWriter::v2(output, snapshot_id, parent, sequence_number),
+                FormatVersion::V3 => {
+                    ManifestListWriter::v3(output, snapshot_id, parent, sequence_number, Some(first_row_id))
+                }
+            };
+            list.add_manifests(manifests.into_iter())?;
+            list.close().await
+        };
+        write.await.map_err(|error| unwritable(&path, error))?;
+        Ok((path, (first_row_id, next_row_id - first_row_id)))
+    }
+
+    fn format_version(&self) -> FormatVersion {
+        self.table.metadata().format_version()
+    }
+}
+
+fn unwritable(path: &str, error: iceberg::Error) -> Error {
+    let error = from_iceberg(error);
+    Error::new(error.kind(), format!("'{path}' cannot be written: {error}")).caused_by(error)
+}
+
+/// A manifest that is being written.
+pub(super) struct NewManifest {
+    writer: ManifestWriter,
+    schema: SchemaRef,
+    partition_width: usize,
+    path: String,
+    unassigned_rows: u64,
+    first_row_id: Option<u64>,
+}
+
+impl NewManifest {
+    /// Adds a file that comes with this snapshot, under an older sequence number if one is given.
+    pub(super) fn add(&mut self, file: &TableFile, sequence_number: Option<i64>) -> Result<()> {
+        self.check_partition(&file.file)?;
+        self.count(&file.file);
+        let sequence_number = sequence_number.unwrap_or(UNASSIGNED_SEQUENCE_NUMBER);
+        self.writer
+            .add_file(file.file.clone(), sequence_number)
+            .map_err(|error| unwritable(&self.path, error))
+    }
+
+    /// Adds an entry that stays.
+    pub(super) fn keep(&mut self, entry: ManifestEntry) -> Result<()> {
+        let file = self.with_bounds_of_schema(entry.data_file)?;
+        self.count(&file);
+        let added_by = entry.snapshot_id.unwrap_or_default();
+        let sequence_number = entry.sequence_number.unwrap_or_default();
+        let added =
+            self.writer.add_existing_file(file, added_by, sequence_number, entry.file_sequence_number);
+        added.map_err(|error| unwritable(&self.path, error))
+    }
+
+    /// Adds an entry that goes with this snapshot.
+    pub(super) fn remove(&mut self, entry: ManifestEntry) -> Result<()> {
+        let sequence_number = entry.sequence_number.unwrap_or_default();
+        let removed =
+            self.writer.add_delete_file(entry.data_file, sequence_number, entry.file_sequence_number);
+        removed.map_err(|error| unwritable(&self.path, error))
+    }
+
+    /// Writes the manifest.
+    pub(super) async fn finish(self) -> Result<SnapshotManifest> {
+        let NewManifest { writer, path, unassigned_rows, first_row_id, .. } = self;
+        let file = writer.write_manifest_file().await.map_err(|error| unwritable(&path, error))?;
+        Ok(SnapshotManifest { file, unassigned_rows, first_row_id })
+    }
+
+    fn count(&mut self, file: &DataFile) {
+        match file.first_row_id().and_then(|id| u64::try_from(id).ok()) {
+            Some(id) => self.first_row_id = Some(self.first_row_id.map_or(id, |first| first.min(id))),
+            None => self.unassigned_rows += file.record_count(),
+        }
+    }
+
+    /// The crate takes for granted what is checked here.
+    fn check_partition(&self, file: &DataFile) -> Result<()> {
+        if file.partition().fields().len() == self.partition_width {
+            return Ok(());
+        }
+        Err(Error::internal(format!(
+            "file '{}' has {} partition values, and its spec {} fields",
+            file.file_path(),
+            file.partition().fields().len(),
+            self.partition_width
+        )))
+    }
+
+    /// Leaves out bounds that a reader of this manifest could not read: those of a column that has another type in its schema, save
+    /// the promotions that readers know by their width.
+    fn with_bounds_of_schema(&self, file: DataFile) -> Result<DataFile> {
+        let is_readable = |(id, bound): (&i32, &Datum)| match self
+            .schema
+            .field_by_id(*id)
+            .map(|field| &*field.field_type)
+        {
+            Some(Type::Primitive(now)) => {
+                use PrimitiveType::{Decimal, Double, Float, Int, Long};
+                let then = bound.data_type();
+                then == now
+                    || matches!((then, now), (Int, Long) | (Float, Double) | (Decimal { .. }, Decimal { .. }))
+            }
+            _ => true,
+        };
+        if file.lower_bounds().iter().all(is_readable) && file.upper_bounds().iter().all(is_readable) {
+            return Ok(file);
+        }
+        let readable = |bounds: &std::collections::HashMap<i32, Datum>| {
+            bounds
+                .iter()
+                .filter(|bound| is_readable(*bound))
+                .map(|(id, bound)| (*id, bound.clone()))
+                .collect()
+        };
+        let (lower, upper) = (readable(file.lower_bounds()), readable(file.upper_bounds()));
+        rebuilt(&file, |builder| {
+            builder.lower_bounds(lower).upper_bounds(upper);
+        })
+        .map_err(|error| unwritable(&self.path, error))
+    }
+}
+
+/// Gives each live entry the first row id that its place in the manifest says.
+fn inherit_first_row_ids(manifest: &ManifestFile, entries: &mut [ManifestEntry]) -> iceberg::Result<()> {
+    let Some(mut next) = manifest.first_row_id else { return Ok(()) };
+    for entry in entries {
+        let is_live = entry.status != ManifestStatus::Deleted;
+        if !is_live || entry.data_file.first_row_id().is_some() {
+            continue;
+        }
+        let first = i64::try_from(next).ok();
+        next += entry.data_file.record_count();
+        entry.data_file = rebuilt(&entry.data_file, |builder| {
+            builder.first_row_id(first);
+        })?;
+    }
+    Ok(())
+}
+
+/// Copies a file with some fields changed. The builder is the only way to change one.
+fn rebuilt(file: &DataFile, change: impl FnOnce(&mut DataFileBuilder)) -> iceberg::Result<DataFile> {
+    let mut builder = DataFileBuilder::default();
+    builder
+        .content(file.content_type())
+        .file_path(file.file_path().to_owned())
+        .file_format(file.file_format())
+        .partition(file.partition().clone())
+        .record_count(file.record_count())
+        .file_size_in_bytes(file.file_size_in_bytes())
+        .column_sizes(file.column_sizes().clone())
+        .value_counts(file.value_counts().clone())
+        .null_value_counts(file.null_value_counts().clone())
+        .nan_value_counts(file.nan_value_counts().clone())
+        .lower_bounds(file.lower_bounds().clone())
+        .upper_bounds(file.upper_bounds().clone())
+        .key_metadata(file.key_metadata().map(<[u8]>::to_vec))
+        .split_offsets(file.split_offsets().map(<[i64]>::to_vec))
+        .equality_ids(file.equality_ids())
+        .first_row_id(file.first_row_id())
+        .referenced_data_file(file.referenced_data_file())
+        .content_offset(file.content_offset())
+        .content_size_in_bytes(file.content_size_in_bytes());
+    if let Some(order) = file.sort_order_id() {
+        builder.sort_order_id(order);
+    }
+    change(&mut builder);
+    builder.build().map_err(|error| {
+        iceberg::Error::new(
+            iceberg::ErrorKind::DataInvalid,
+            format!("entry of file '{}': {error}", file.file_path()),
+        )
+    })
+}
+
+/// Returns the data file that all rows of a delete file refer to, if there is one such file: it is named, or it is both bounds of
+/// the paths in it.
+pub(super) fn referenced_file(file: &DataFile) -> Option<String> {
+    const PATH_FIELD: i32 = i32::MAX - 101;
+    if file.content_type() != DataContentType::PositionDeletes {
+        return None;
+    }
+    if let Some(path) = file.referenced_data_file() {
+        return Some(path);
+    }
+    // Limit: bounds may be cut, so a short one may be no whole path; a path that is cut is no path of a file of the table.
+    let (lower, upper) = (file.lower_bounds().get(&PATH_FIELD)?, file.upper_bounds().get(&PATH_FIELD)?);
+    match (lower.literal(), upper.literal()) {
+        (iceberg::spec::PrimitiveLiteral::String(lower), iceberg::spec::PrimitiveLiteral::String(upper))
+            if lower == upper =>
+        {
+            Some(lower.clone())
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,215 @@
+//! Which delete files apply to which data files.
+//!
+//! A deletion vector belongs to one data file and stands for all its deleted positions, so position deletes beside it are not
+//! looked at. Position deletes apply to files of their own partition that are not newer; most name the one file they are for.
+//! Equality deletes apply to strictly older files of their partition, or of the whole table where their spec has no partitions.
+//! Those with the same columns and scope form a group: a row is looked up once in it, however many files it has.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use iceberg::spec::{DataContentType, DataFileFormat, Datum, PrimitiveLiteral, Struct};
+
+use super::manifests::ManifestedFile;
+use crate::connector::iceberg::commit::TableFile;
+
+/// The field id of the column `file_path` in position delete files.
+pub(super) const DELETE_FILE_PATH_ID: i32 = 2_147_483_546;
+
+/// The field id of the column `pos` in position delete files.
+pub(super) const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
+
+/// A file of deletes.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::connector::iceberg) struct DeleteFile {
+    /// The file.
+    pub(in crate::connector::iceberg) file: Arc<TableFile>,
+    /// Its data sequence number.
+    pub(in crate::connector::iceberg) sequence_number: i64,
+}
+
+impl DeleteFile {
+    /// Returns the data file that all its deletes are for, if it says so.
+    pub(in crate::connector::iceberg) fn referenced_data_file(&self) -> Option<String> {
+        let file = &self.file.file;
+        file.referenced_data_file().or_else(|| {
+            let (lower, upper) = path_bounds(&self.file);
+            // A bound that was cut would differ: the upper one is then rounded up.
+            (lower.is_some() && lower == upper).then(|| lower.unwrap_or_default().to_owned())
+        })
+    }
+}
+
+/// Equality deletes over the same columns with the same scope, oldest first.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::connector::iceberg) struct EqualityGroup {
+    /// Field ids of the columns, ascending.
+    pub(in crate::connector::iceberg) field_ids: Vec<i32>,
+    /// The files.
+    pub(in crate::connector::iceberg) files: Vec<Arc<DeleteFile>>,
+}
+
+/// The deletes that apply to one data file.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(in crate::connector::iceberg) struct FileDeletes {
+    /// Its deletion vector.
+    pub(in crate::connector::iceberg) vector: Option<Arc<DeleteFile>>,
+    /// Position deletes; none if there is a vector.
+    pub(in crate::connector::iceberg) positions: Vec<Arc<DeleteFile>>,
+    /// Groups in which at least one file is newer.
+    pub(in crate::connector::iceberg) equality: Vec<Arc<EqualityGroup>>,
+}
+
+impl FileDeletes {
+    /// Returns whether nothing was deleted.
+    pub(in crate::connector::iceberg) fn is_empty(&self) -> bool {
+        !self.has_positions() && self.equality.is_empty()
+    }
+
+    /// Returns whether rows are deleted by their position.
+    pub(in crate::connector::iceberg) fn has_positions(&self) -> bool {
+        self.vector.is_some() || !self.positions.is_empty()
+    }
+}
+
+/// The values of a partition, with the spec they belong to.
+type Partition = (i32, Struct);
+
+/// All delete files of a snapshot.
+#[derive(Debug, Default)]
+pub(super) struct DeleteIndex {
+    vectors: HashMap<String, Arc<DeleteFile>>,
+    by_file: HashMap<String, Vec<Arc<DeleteFile>>>,
+    by_partition: HashMap<Partition, Vec<Arc<DeleteFile>>>,
+    equality: HashMap<Partition, Vec<Arc<EqualityGroup>>>,
+    equality_of_table: Vec<Arc<EqualityGroup>>,
+}
+
+impl DeleteIndex {
+    /// Sorts delete files by what they apply to. `is_unpartitioned` tells it of a spec.
+    pub(super) fn build<'a>(
+        deletes: impl Iterator<Item = &'a ManifestedFile>,
+        is_unpartitioned: impl Fn(i32) -> bool,
+    ) -> DeleteIndex {
+        let mut index = DeleteIndex::default();
+        let mut equality: HashMap<(Option<Partition>, Vec<i32>), Vec<Arc<DeleteFile>>> = HashMap::new();
+        for listed in deletes {
+            let file = &listed.file.file;
+            let delete = Arc::new(DeleteFile {
+                file: Arc::clone(&listed.file),
+                sequence_number: listed.data_sequence_number,
+            });
+            let partition = || (listed.file.spec_id, file.partition().clone());
+            if file.content_type() == DataContentType::EqualityDeletes {
+                let mut ids = file.equality_ids().unwrap_or_default();
+                ids.sort_unstable();
+                let scope = (!is_unpartitioned(listed.file.spec_id)).then(partition);
+                equality.entry((scope, ids)).or_default().push(delete);
+            } else if let Some(path) = delete.referenced_data_file() {
+                if file.file_format() == DataFileFormat::Puffin {
+                    index.add_vector(path, delete);
+                } else {
+                    index.by_file.entry(path).or_default().push(delete);
+                }
+            } else {
+                index.by_partition.entry(partition()).or_default().push(delete);
+            }
+        }
+        for ((scope, field_ids), mut files) in equality {
+            files.sort_by_key(|delete| delete.sequence_number);
+            let group = Arc::new(EqualityGroup { field_ids, files });
+            match scope {
+                Some(partition) => index.equality.entry(partition).or_default().push(group),
+                None => index.equality_of_table.push(group),
+            }
+        }
+        index
+    }
+
+    /// Adds a deletion vector; of several the newest counts.
+    fn add_vector(&mut self, path: String, delete: Arc<DeleteFile>) {
+        let known = self.vectors.get(&path);
+        if known.is_none_or(|known| known.sequence_number < delete.sequence_number) {
+            self.vectors.insert(path, delete);
+        }
+    }
+
+    /// Returns what applies to a data file.
+    pub(super) fn deletes_of(&self, listed: &ManifestedFile) -> FileDeletes {
+        let (file, sequence_number) = (&listed.file.file, listed.data_sequence_number);
+        let is_newer = |delete: &&Arc<DeleteFile>| delete.sequence_number >= sequence_number;
+        let vector = self.vectors.get(file.file_path()).filter(is_newer).map(Arc::clone);
+        let needs_partition = !self.by_partition.is_empty() || !self.equality.is_empty();
+        let partition = needs_partition.then(|| (listed.file.spec_id, file.partition().clone()));
+        let mut positions = Vec::new();
+        if vector.is_none() {
+            positions
+                .extend(self.by_file.get(file.file_path()).into_iter().flatten().filter(is_newer).cloned());
+            let shared = partition.as_ref().and_then(|partition| self.by_partition.get(partition));
+            let may_name = |delete: &&Arc<DeleteFile>| path_may_be_in(&delete.file, file.file_path());
+            positions.extend(shared.into_iter().flatten().filter(is_newer).filter(may_name).cloned());
+        }
+        let of_partition = partition.as_ref().and_then(|partition| self.equality.get(partition));
+        let groups = of_partition.into_iter().flatten().chain(&self.equality_of_table);
+        let equality = groups.filter(|group| group_may_apply(group, listed)).map(Arc::clone).collect();
+        FileDeletes { vector, positions, equality }
+    }
+}
+
+/// Returns whether some file of the group is newer and may have a key of the data file.
+fn group_may_apply(group: &EqualityGroup, listed: &ManifestedFile) -> bool {
+    let newer =
+        group.files.iter().rev().take_while(|delete| delete.sequence_number > listed.data_sequence_number);
+    newer.into_iter().any(|delete| keys_may_meet(&group.field_ids, &delete.file, &listed.file))
+}
+
+/// Returns whether the bounds of all key columns overlap, as far as they are known.
+fn keys_may_meet(field_ids: &[i32], delete: &TableFile, data: &TableFile) -> bool {
+    let (delete, data) = (&delete.file, &data.file);
+    field_ids.iter().all(|id| {
+        // NULL equals NULL here, and no bound tells of it.
+        let may_be_null = |counts: &HashMap<i32, u64>| counts.get(id).is_none_or(|count| *count > 0);
+        if may_be_null(delete.null_value_counts()) && may_be_null(data.null_value_counts()) {
+            return true;
+        }
+        let below = |lower: Option<&Datum>, upper: Option<&Datum>| match (lower, upper) {
+            (Some(lower), Some(upper)) => is_not_above(lower.literal(), upper.literal()),
+            _ => true,
+        };
+        below(delete.lower_bounds().get(id), data.upper_bounds().get(id))
+            && below(data.lower_bounds().get(id), delete.upper_bounds().get(id))
+    })
+}
+
+/// Returns whether one bound is known to be no greater than another; true where the two cannot be compared.
+fn is_not_above(lower: &PrimitiveLiteral, upper: &PrimitiveLiteral) -> bool {
+    use PrimitiveLiteral as L;
+    match (lower, upper) {
+        (L::Int(lower), L::Int(upper)) => lower <= upper,
+        (L::Long(lower), L::Long(upper)) => lower <= upper,
+        // A column may have become wider between the two files.
+        (L::Int(lower), L::Long(upper)) => i64::from(*lower) <= *upper,
+        (L::Long(lower), L::Int(upper)) => *lower <= i64::from(*upper),
+        (L::String(lower), L::String(upper)) => lower <= upper,
+        (L::Binary(lower), L::Binary(upper)) => lower <= upper,
+        _ => true,
+    }
+}
+
+/// Returns the bounds of the paths in a position delete file.
+fn path_bounds(delete: &TableFile) -> (Option<&str>, Option<&str>) {
+    fn text(bound: Option<&Datum>) -> Option<&str> {
+        match bound?.literal() {
+            PrimitiveLiteral::String(text) => Some(text),
+            _ => None,
+        }
+    }
+    let (lower, upper) = (delete.file.lower_bounds(), delete.file.upper_bounds());
+    (text(lower.get(&DELETE_FILE_PATH_ID)), text(upper.get(&DELETE_FILE_PATH_ID)))
+}
+
+/// Returns whether a position delete file may name a data file.
+fn path_may_be_in(delete: &TableFile, path: &str) -> bool {
+    let (lower, upper) = path_bounds(delete);
+    lower.is_none_or(|lower| lower <= path) && upper.is_none_or(|upper| path <= upper)
+}
