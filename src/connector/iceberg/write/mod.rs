@@ -3,6 +3,7 @@
 mod data_file_writer;
 mod file_names;
 mod position_delete_writer;
+mod upsert;
 mod write_settings;
 
 use std::sync::Arc;

@@ -1,0 +1,261 @@
+//! What tells rows of a table apart: the columns of its key, or all columns where it has none.
+//!
+//! Where there is no key, equal rows are one entry of the index with as many positions as there are rows. A row is then known by a
+//! hash of 128 bits of its row encoding, in which every NaN is one value, as the exchange has it that brings equal rows together.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, PrimitiveArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::compute::{CastOptions, SortOptions, cast_with_options};
+use arrow::datatypes::{DataType as ArrowType, Decimal128Type, SchemaRef};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::error::{Error, ErrorKind, Result};
+use crate::state::{RowCodec, hash_rows, key_group};
+
+/// Tells rows apart.
+#[derive(Debug)]
+pub(super) struct RowIdentity {
+    /// The columns, among those that are written.
+    columns: Vec<usize>,
+    names: Vec<String>,
+    types: Vec<ArrowType>,
+    kind: IdentityKind,
+}
+
+#[derive(Debug)]
+enum IdentityKind {
+    /// The key; `distribution` are the columns, among those of the key, by which rows come to writers.
+    Key { distribution: Vec<usize> },
+    /// All columns, by which rows come to writers, too.
+    Row { codec: RowCodec },
+}
+
+/// Rows as an index knows them.
+#[derive(Debug, Clone)]
+pub(super) struct Identified {
+    /// The columns of the index.
+    pub(super) keys: Vec<ArrayRef>,
+    /// The hash of each row for the index.
+    pub(super) hashes: Vec<u64>,
+    /// The key group of each row where it cannot be told from the columns of the index.
+    pub(super) groups: Option<Vec<u8>>,
+}
+
+impl RowIdentity {
+    /// Makes the identity of rows with a key: columns of the schema, of which those of `distribution` bring rows to writers.
+    ///
+    /// # Errors
+    /// Rows come to writers by other columns than those of the key.
+    pub(super) fn of_key(schema: &SchemaRef, key: &[usize], distribution: &[usize]) -> Result<RowIdentity> {
+        let place = |column: &usize| key.iter().position(|other| other == column);
+        let distribution = distribution.iter().map(place).collect::<Option<Vec<usize>>>();
+        let distribution = distribution
+            .ok_or_else(|| Error::internal("rows of one key may come to several writers of a table"))?;
+        Ok(RowIdentity::of_columns(schema, key, IdentityKind::Key { distribution }))
+    }
+
+    /// Makes the identity of rows without a key.
+    ///
+    /// # Errors
+    /// A column's values cannot be compared.
+    pub(super) fn of_row(schema: &SchemaRef) -> Result<RowIdentity> {
+        let columns: Vec<usize> = (0..schema.fields().len()).collect();
+        let types = schema.fields().iter().map(|field| field.data_type().clone());
+        let codec = RowCodec::new(types.map(|data_type| (data_type, SortOptions::default())))?;
+        Ok(RowIdentity::of_columns(schema, &columns, IdentityKind::Row { codec }))
+    }
+
+    fn of_columns(schema: &SchemaRef, columns: &[usize], kind: IdentityKind) -> RowIdentity {
+        let fields = columns.iter().map(|column| schema.field(*column));
+        let (names, types) = fields.map(|field| (field.name().clone(), field.data_type().clone())).unzip();
+        RowIdentity { columns: columns.to_vec(), names, types, kind }
+    }
+
+    /// Returns whether rows have a key.
+    pub(super) fn is_key(&self) -> bool {
+        matches!(self.kind, IdentityKind::Key { .. })
+    }
+
+    /// Returns the names of the columns.
+    pub(super) fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// Returns the types of the columns of the index.
+    pub(super) fn key_types(&self) -> Vec<ArrowType> {
+        match &self.kind {
+            IdentityKind::Key { .. } => self.types.clone(),
+            IdentityKind::Row { .. } => vec![ROW_HASH],
+        }
+    }
+
+    /// Identifies rows that are to be written.
+    ///
+    /// # Errors
+    /// A value of the key is NULL.
+    pub(super) fn of_written(&self, columns: &[ArrayRef], row_count: usize) -> Result<Identified> {
+        let own: Vec<ArrayRef> = self.columns.iter().map(|column| Arc::clone(&columns[*column])).collect();
+        if self.is_key()
+            && let Some(at) = own.iter().position(|column| column.logical_null_count() > 0)
+        {
+            return Err(Error::new(
+                ErrorKind::Data,
+                format!("column '{}' is part of the table's key and is NULL in a row", self.names[at]),
+            )
+            .hint("Filter such rows out, or replace NULL by a value that is no other row's key."));
+        }
+        self.identify(own, row_count)
+    }
+
+    /// Identifies rows of which only the columns of the identity are there, as a table's files have them.
+    ///
+    /// # Errors
+    /// A column has another type, and a value that the written column cannot have.
+    pub(super) fn of_read(&self, columns: &[ArrayRef], row_count: usize) -> Result<Identified> {
+        let own = columns.iter().zip(&self.types).zip(&self.names);
+        let own = own.map(|((column, data_type), name)| read_as(column, data_type, name));
+        self.identify(own.collect::<Result<_>>()?, row_count)
+    }
+
+    /// Returns the key group of rows of the index: those that are given, or as the exchange tells them from the key.
+    ///
+    /// # Errors
+    /// A column cannot be hashed.
+    pub(super) fn groups(&self, keys: &[ArrayRef], row_count: usize) -> Result<Vec<u8>> {
+        let mut hashes = Vec::new();
+        let columns: Vec<ArrayRef> = match &self.kind {
+            IdentityKind::Key { distribution } => {
+                distribution.iter().map(|column| Arc::clone(&keys[*column])).collect()
+            }
+            IdentityKind::Row { .. } => keys.to_vec(),
+        };
+        hash_rows(&columns, row_count, &mut hashes)?;
+        Ok(hashes.into_iter().map(key_group).collect())
+    }
+
+    fn identify(&self, columns: Vec<ArrayRef>, row_count: usize) -> Result<Identified> {
+        let mut hashes = Vec::new();
+        match &self.kind {
+            IdentityKind::Key { .. } => {
+                hash_rows(&columns, row_count, &mut hashes)?;
+                Ok(Identified { keys: columns, hashes, groups: None })
+            }
+            IdentityKind::Row { codec } => {
+                let groups = self.groups(&columns, row_count)?;
+                let rows = codec.encode(&columns, row_count)?;
+                let values: Vec<i128> = rows.iter().map(|row| xxh3_128(row.as_ref()) as i128).collect();
+                hashes.extend(values.iter().map(|value| *value as u64));
+                let keys: Vec<ArrayRef> = vec![Arc::new(row_hashes(values))];
+                Ok(Identified { keys, hashes, groups: Some(groups) })
+            }
+        }
+    }
+}
+
+/// The type of row hashes in an index: the one that it keeps as 128 bits. They are no decimals.
+const ROW_HASH: ArrowType = ArrowType::Decimal128(38, 0);
+
+/// Makes a column of an index out of row hashes.
+pub(super) fn row_hashes(values: Vec<i128>) -> PrimitiveArray<Decimal128Type> {
+    PrimitiveArray::<Decimal128Type>::new(ScalarBuffer::from(values), None).with_data_type(ROW_HASH)
+}
+
+/// Returns the hash for an index of a row hash: a part of it.
+pub(super) fn index_hash(row_hash: i128) -> u64 {
+    row_hash as u64
+}
+
+/// Returns a column of a table's files in the type in which it is written: another session may have made the table's wider.
+fn read_as(column: &ArrayRef, data_type: &ArrowType, name: &str) -> Result<ArrayRef> {
+    if column.data_type() == data_type {
+        return Ok(Arc::clone(column));
+    }
+    let options = CastOptions { safe: false, ..CastOptions::default() };
+    cast_with_options(column, data_type, &options).map_err(|error| {
+        let message = format!(
+            "column '{name}' has become {} in the table, and holds values that its rows, written as {data_type}, cannot have",
+            column.data_type()
+        );
+        Error::rejected(message).hint("Start the job again, so that it knows the new type.").caused_by(error)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{AsArray, Float64Array, Int32Array, Int64Array, StringArray};
+    use arrow::datatypes::{Field, Schema};
+
+    fn schema() -> SchemaRef {
+        Arc::new(Schema::new(vec![
+            Field::new("id", ArrowType::Int32, true),
+            Field::new("name", ArrowType::Utf8, true),
+            Field::new("x", ArrowType::Float64, true),
+        ]))
+    }
+
+    fn columns() -> Vec<ArrayRef> {
+        vec![
+            Arc::new(Int32Array::from(vec![1, 2, 1, 1])),
+            Arc::new(StringArray::from(vec![Some("a"), None, Some("a"), Some("a")])),
+            Arc::new(Float64Array::from(vec![f64::NAN, 0.0, -f64::NAN, -0.0])),
+        ]
+    }
+
+    #[test]
+    fn a_key_groups_rows_as_the_exchange_does() {
+        let identity = RowIdentity::of_key(&schema(), &[1, 0], &[0]).unwrap();
+        assert_eq!(identity.names(), ["name", "id"]);
+        let keys: Vec<ArrayRef> = vec![columns()[1].slice(2, 2), columns()[0].slice(2, 2)];
+        let mut exchange = Vec::new();
+        hash_rows(&[Arc::clone(&keys[1])], 2, &mut exchange).unwrap();
+        let exchange: Vec<u8> = exchange.into_iter().map(key_group).collect();
+        assert_eq!(identity.groups(&keys, 2).unwrap(), exchange);
+        assert!(identity.of_read(&keys, 2).unwrap().groups.is_none());
+        assert!(RowIdentity::of_key(&schema(), &[1, 0], &[2]).is_err());
+    }
+
+    #[test]
+    fn a_null_in_a_key_is_refused_by_name() {
+        let identity = RowIdentity::of_key(&schema(), &[0, 1], &[0]).unwrap();
+        let error = identity.of_written(&columns(), 4).unwrap_err();
+        assert_eq!(error.message(), "column 'name' is part of the table's key and is NULL in a row");
+    }
+
+    #[test]
+    fn equal_rows_are_one_and_come_to_one_writer() {
+        let identity = RowIdentity::of_row(&schema()).unwrap();
+        let found = identity.of_written(&columns(), 4).unwrap();
+        let hashes = found.keys[0].as_primitive::<Decimal128Type>().values().to_vec();
+        assert_eq!(hashes[0], hashes[2], "every NaN is one");
+        assert!(hashes[0] != hashes[1] && hashes[0] != hashes[3]);
+        assert_eq!(found.hashes[3], index_hash(hashes[3]));
+        let mut exchange = Vec::new();
+        hash_rows(&columns(), 4, &mut exchange).unwrap();
+        let exchange: Vec<u8> = exchange.into_iter().map(key_group).collect();
+        assert_eq!(found.groups, Some(exchange));
+    }
+
+    #[test]
+    fn a_hash_of_a_row_never_changes() {
+        let identity = RowIdentity::of_row(&schema()).unwrap();
+        let found = identity.of_written(&columns(), 4).unwrap();
+        let hash = found.keys[0].as_primitive::<Decimal128Type>().value(1) as u128;
+        assert_eq!(
+            format!("{hash:032x}"),
+            "bac418697f56a3bc1c3dabbadd8a4d7f",
+            "state would not find the rows that it knows"
+        );
+    }
+
+    #[test]
+    fn a_column_that_became_wider_is_read_as_long_as_its_values_fit() {
+        let identity = RowIdentity::of_key(&schema(), &[0], &[0]).unwrap();
+        let wide: ArrayRef = Arc::new(Int64Array::from(vec![5, 6]));
+        assert_eq!(identity.of_read(&[wide], 2).unwrap().keys[0].data_type(), &ArrowType::Int32);
+        let beyond: ArrayRef = Arc::new(Int64Array::from(vec![5, 1 << 40]));
+        assert!(identity.of_read(&[beyond], 2).unwrap_err().message().starts_with("column 'id' has become"));
+    }
+}
