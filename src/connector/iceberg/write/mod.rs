@@ -1,7 +1,17 @@
 //! The sink: rows become data files and position deletes, a checkpoint becomes a snapshot.
 
+mod column_conversion;
 mod data_file_writer;
+mod file_metrics;
 mod file_names;
+mod file_schema;
+mod metrics_config;
+mod parquet_file;
+mod parquet_format;
+mod parquet_settings;
+mod partition_path;
+mod partition_splitter;
+mod partition_transform;
 mod position_delete_writer;
 mod upsert;
 mod write_settings;

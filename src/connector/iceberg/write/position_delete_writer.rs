@@ -1,14 +1,43 @@
 //! Deleted rows, by file and position, as files of position deletes.
+//!
+//! A delete file for each data file lets readers open no more than they need; but where a commit touches very many data files, it is
+//! one for each partition.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
-use iceberg::spec::Struct;
+use arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
+use arrow::datatypes::{DataType as ArrowType, Field, Int32Type, Schema as ArrowSchema};
+use futures::{StreamExt, TryStreamExt, stream};
+use iceberg::spec::{
+    DataContentType, DataFileBuilder, DataFileFormat, FormatVersion, NestedField, PrimitiveType, Schema,
+    SortOrder, Struct, Type,
+};
+use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::file_names::FileNames;
+use super::metrics_config::MetricsConfig;
+use super::parquet_file::ParquetFile;
+use super::parquet_format::ParquetFormat;
+use super::partition_path::partition_path;
 use super::write_settings::WriteSettings;
 use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::Result;
+use crate::error::{Error, FlinkClass, Result};
+
+/// The field ids that the specification reserves for position deletes.
+const FILE_PATH_ID: i32 = 2_147_483_546;
+const POSITION_ID: i32 = 2_147_483_545;
+
+/// With more data files than this in one commit, a delete file is for a partition.
+const FILE_SCOPED_MAX: usize = 64;
+
+/// How many rows are encoded at a time.
+const ENCODED_ROWS: usize = 64 << 10;
+
+/// How many files are written at a time.
+const WRITTEN_AT_A_TIME: usize = 4;
 
 /// The rows of one data file that are deleted.
 #[derive(Debug, Clone)]
@@ -24,19 +53,40 @@ pub(super) struct DeletedRows {
 }
 
 /// Writes files of position deletes.
-pub(super) struct PositionDeleteWriter {}
+pub(super) struct PositionDeleteWriter {
+    table: IcebergTable,
+    settings: Arc<WriteSettings>,
+    names: Arc<FileNames>,
+    format: Arc<ParquetFormat>,
+}
 
 impl PositionDeleteWriter {
     /// Makes a writer.
     ///
     /// # Errors
-    /// The settings do not fit.
+    /// The table's format has no files of position deletes.
     pub(super) fn new(
-        _table: &IcebergTable,
-        _settings: Arc<WriteSettings>,
-        _names: Arc<FileNames>,
+        table: &IcebergTable,
+        settings: Arc<WriteSettings>,
+        names: Arc<FileNames>,
     ) -> Result<PositionDeleteWriter> {
-        Ok(PositionDeleteWriter {})
+        match table.metadata().format_version() {
+            FormatVersion::V1 => {
+                return Err(Error::validation("Cannot write delete files in a v1 table")
+                    .class(FlinkClass::ILLEGAL_ARGUMENT)
+                    .hint("Upgrade the table: ALTER TABLE … SET ('format-version' = '2')."));
+            }
+            FormatVersion::V2 => {}
+            FormatVersion::V3 => {
+                return Err(Error::unsupported(format!(
+                    "Iceberg table '{}' has format version 3, whose deletion vectors cannot be written yet",
+                    table.ident()
+                ))
+                .hint("Append to it, or use a table with 'format-version' = '2'."));
+            }
+        }
+        let format = Arc::new(format(&settings)?);
+        Ok(PositionDeleteWriter { table: table.clone(), settings, names, format })
     }
 
     /// Writes all deletes of one commit, and returns the files, durable: one for each data file, or one for each partition if there
@@ -44,7 +94,106 @@ impl PositionDeleteWriter {
     ///
     /// # Errors
     /// A file cannot be written.
-    pub(super) async fn write(&self, _deleted: Vec<DeletedRows>) -> Result<Vec<TableFile>> {
-        Ok(Vec::new())
+    pub(super) async fn write(&self, deleted: Vec<DeletedRows>) -> Result<Vec<TableFile>> {
+        let deleted: Vec<DeletedRows> =
+            deleted.into_iter().filter(|deleted| !deleted.positions.is_empty()).collect();
+        let mut groups: Vec<Vec<DeletedRows>> = Vec::new();
+        if deleted.len() <= FILE_SCOPED_MAX {
+            groups.extend(deleted.into_iter().map(|deleted| vec![deleted]));
+        } else {
+            let mut group_of: HashMap<(i32, Struct), usize> = HashMap::new();
+            for deleted in deleted {
+                let partition = (deleted.spec_id, deleted.partition.clone());
+                let group = *group_of.entry(partition).or_insert_with(|| {
+                    groups.push(Vec::new());
+                    groups.len() - 1
+                });
+                groups[group].push(deleted);
+            }
+        }
+        let files = groups.into_iter().map(|group| self.write_file(group));
+        stream::iter(files).buffered(WRITTEN_AT_A_TIME).try_collect().await
     }
+
+    /// Writes deletes of one partition.
+    async fn write_file(&self, mut deleted: Vec<DeletedRows>) -> Result<TableFile> {
+        deleted.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+        let Some(first) = deleted.first() else {
+            return Err(Error::internal("a delete file is written without deletes"));
+        };
+        let (spec_id, partition) = (first.spec_id, first.partition.clone());
+        let referenced = (deleted.len() == 1).then(|| first.path.clone());
+        let folder = self.folder(spec_id, &partition);
+        let location = format!("{folder}/{}", self.names.next_delete_file());
+        let files = self.table.files().clone();
+        let mut file = ParquetFile::create(location, files, &self.format, ENCODED_ROWS)?;
+        for deleted in &deleted {
+            for positions in deleted.positions.chunks(ENCODED_ROWS) {
+                file.write(self.rows(&deleted.path, positions)?).await?;
+            }
+        }
+        let finished = file.finish().await?;
+        let mut entry = DataFileBuilder::default();
+        entry
+            .content(DataContentType::PositionDeletes)
+            .file_path(finished.location)
+            .file_format(DataFileFormat::Parquet)
+            .partition(partition)
+            .partition_spec_id(spec_id)
+            .file_size_in_bytes(finished.size)
+            .referenced_data_file(referenced);
+        finished.metrics.fill(&mut entry);
+        let file =
+            entry.build().map_err(|error| Error::internal("a delete file has no entry").caused_by(error))?;
+        Ok(TableFile { spec_id, file })
+    }
+
+    /// Returns the folder of a partition's files. Where its spec cannot be read any more, it is that of all data: paths mean nothing.
+    fn folder(&self, spec_id: i32, partition: &Struct) -> String {
+        let metadata = self.table.metadata();
+        let path = metadata.partition_spec_by_id(spec_id).and_then(|spec| {
+            let partition_type = spec.partition_type(metadata.current_schema()).ok()?;
+            Some(partition_path(spec, &partition_type, partition))
+        });
+        match path {
+            Some(path) if !path.is_empty() => format!("{}/{path}", self.settings.data_folder),
+            _ => self.settings.data_folder.clone(),
+        }
+    }
+
+    fn rows(&self, path: &str, positions: &[u64]) -> Result<RecordBatch> {
+        let keys = Int32Array::from_value(0, positions.len());
+        let paths: ArrayRef = Arc::new(StringArray::from_iter_values([path]));
+        let paths = DictionaryArray::<Int32Type>::try_new(keys, paths)?;
+        let positions = Int64Array::from_iter_values(positions.iter().map(|position| *position as i64));
+        let columns: Vec<ArrayRef> = vec![Arc::new(paths), Arc::new(positions)];
+        Ok(RecordBatch::try_new(Arc::clone(self.format.arrow()), columns)?)
+    }
+}
+
+/// Returns how files of position deletes look. Their bounds are whole: readers find by them which data files they are for.
+fn format(settings: &WriteSettings) -> Result<ParquetFormat> {
+    let required = |id, name: &str, of| Arc::new(NestedField::required(id, name, Type::Primitive(of)));
+    let fields = [
+        required(FILE_PATH_ID, "file_path", PrimitiveType::String),
+        required(POSITION_ID, "pos", PrimitiveType::Long),
+    ];
+    let schema = Schema::builder().with_fields(fields).build().map_err(from_iceberg)?;
+    let field = |id: i32, name: &str, data_type| {
+        let id = (PARQUET_FIELD_ID_META_KEY.to_owned(), id.to_string());
+        Field::new(name, data_type, false).with_metadata([id].into())
+    };
+    let path_type = ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8));
+    let arrow = ArrowSchema::new(vec![
+        field(FILE_PATH_ID, "file_path", path_type),
+        field(POSITION_ID, "pos", ArrowType::Int64),
+    ]);
+    ParquetFormat::new(
+        &schema,
+        Arc::new(arrow),
+        &SortOrder::unsorted_order(),
+        &settings.delete_parquet,
+        &MetricsConfig::full(),
+        &[],
+    )
 }

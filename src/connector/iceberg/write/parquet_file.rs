@@ -1,0 +1,293 @@
+//! A Parquet file on its way: rows are encoded on a thread that may compute for long, and bytes leave in parts.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+
+use arrow::array::{Array, AsArray, RecordBatch};
+use arrow::datatypes::{DataType as ArrowType, Float32Type, Float64Type};
+use bytes::Bytes;
+use object_store::{ObjectStoreExt, PutPayload, WriteMultipart};
+use parquet::arrow::ArrowWriter;
+use parquet::file::metadata::ParquetMetaData;
+use tokio::task::spawn_blocking;
+
+use super::file_metrics::FileMetrics;
+use super::parquet_format::{ParquetFormat, unencodable};
+use super::partition_splitter::source_column;
+use crate::connector::iceberg::storage::FileStore;
+use crate::error::{Error, Result};
+
+/// How many bytes are sent at a time; a file that is smaller is written at once.
+const PART_BYTES: usize = 8 << 20;
+
+/// How many parts of a file may be on their way.
+const PARTS_ON_THEIR_WAY: usize = 2;
+
+/// How many bytes of rows wait for the encoder at most.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+
+/// A file that is being written. Nobody sees it before it is finished, and dropped, it leaves nothing.
+pub(super) struct ParquetFile {
+    location: String,
+    files: FileStore,
+    format: Arc<ParquetFormat>,
+    /// How many rows wait before they are encoded.
+    encoded_rows: usize,
+    waiting: Vec<RecordBatch>,
+    waiting_rows: usize,
+    waiting_bytes: usize,
+    row_count: u64,
+    /// None only while it encodes.
+    encoder: Option<Box<Encoder>>,
+    upload: Option<WriteMultipart>,
+    sent_bytes: u64,
+}
+
+/// A file that has been written.
+#[derive(Debug)]
+pub(super) struct FinishedFile {
+    /// Where it is.
+    pub(super) location: String,
+    /// How many bytes it has.
+    pub(super) size: u64,
+    /// What its manifest entry says of its columns.
+    pub(super) metrics: FileMetrics,
+}
+
+impl ParquetFile {
+    /// Begins a file. Nothing is written yet.
+    ///
+    /// # Errors
+    /// The columns cannot be encoded.
+    pub(super) fn create(
+        location: String,
+        files: FileStore,
+        format: &Arc<ParquetFormat>,
+        encoded_rows: usize,
+    ) -> Result<ParquetFile> {
+        Ok(ParquetFile {
+            location,
+            files,
+            encoder: Some(Box::new(Encoder::new(format)?)),
+            format: Arc::clone(format),
+            encoded_rows,
+            waiting: Vec::new(),
+            waiting_rows: 0,
+            waiting_bytes: 0,
+            row_count: 0,
+            upload: None,
+            sent_bytes: 0,
+        })
+    }
+
+    /// Returns how many rows it has been given.
+    pub(super) fn row_count(&self) -> u64 {
+        self.row_count
+    }
+
+    /// Returns about how many bytes it has, those rows counted that have been encoded.
+    pub(super) fn size(&self) -> u64 {
+        self.encoder.as_ref().map_or(0, |encoder| encoder.size() as u64)
+    }
+
+    /// Returns how many bytes it holds in memory.
+    pub(super) fn memory_bytes(&self) -> usize {
+        self.waiting_bytes + self.encoder.as_ref().map_or(0, |encoder| encoder.memory_bytes())
+    }
+
+    /// Adds rows, in the file's Arrow types.
+    ///
+    /// # Errors
+    /// They cannot be encoded, or what was encoded before cannot be written.
+    pub(super) async fn write(&mut self, rows: RecordBatch) -> Result<()> {
+        self.row_count += rows.num_rows() as u64;
+        self.waiting_rows += rows.num_rows();
+        self.waiting_bytes += rows.get_array_memory_size();
+        self.waiting.push(rows);
+        if self.waiting_rows >= self.encoded_rows || self.waiting_bytes >= WAITING_BYTES_MAX {
+            self.encode(false).await?;
+            self.send().await?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file; it lasts.
+    ///
+    /// # Errors
+    /// It cannot be encoded or written.
+    pub(super) async fn finish(mut self) -> Result<FinishedFile> {
+        let metadata = self.encode(true).await?.ok_or_else(lost)?;
+        let encoder = self.encoder.take().ok_or_else(lost)?;
+        let parts = encoder.writer.into_parts();
+        let metrics = FileMetrics::new(&metadata, self.format.leaves(), &encoder.nan_counts)?;
+        let size = self.sent_bytes + parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        match (self.upload.take(), parts.len()) {
+            (None, 0 | 1) => {
+                let bytes = parts.into_iter().next().unwrap_or_default();
+                let (store, path) = self.files.resolve(&self.location)?;
+                let written = store.put(&path, PutPayload::from_bytes(bytes)).await;
+                written.map_err(|error| self.unwritable(error))?;
+            }
+            (upload, _) => {
+                self.upload = upload;
+                self.send_parts(parts).await?;
+                let upload = self.upload.take().ok_or_else(lost)?;
+                upload.finish().await.map_err(|error| self.unwritable(error))?;
+            }
+        }
+        Ok(FinishedFile { location: self.location, size, metrics })
+    }
+
+    /// Encodes the rows that wait, and ends the file if asked to.
+    async fn encode(&mut self, ends: bool) -> Result<Option<ParquetMetaData>> {
+        let mut encoder = self.encoder.take().ok_or_else(lost)?;
+        let rows = std::mem::take(&mut self.waiting);
+        (self.waiting_rows, self.waiting_bytes) = (0, 0);
+        let format = Arc::clone(&self.format);
+        let work = spawn_blocking(move || {
+            rows.iter().try_for_each(|rows| encoder.write(rows, &format))?;
+            let metadata = if ends { Some(encoder.writer.finish()?) } else { None };
+            Ok::<_, Error>((encoder, metadata))
+        });
+        let (encoder, metadata) =
+            work.await.map_err(|error| Error::internal("encoding a file panicked").caused_by(error))??;
+        self.encoder = Some(encoder);
+        Ok(metadata)
+    }
+
+    /// Sends the parts that are full.
+    async fn send(&mut self) -> Result<()> {
+        let parts = self.encoder.as_mut().map(|encoder| encoder.writer.full_parts()).unwrap_or_default();
+        self.send_parts(parts).await
+    }
+
+    async fn send_parts(&mut self, parts: Vec<Bytes>) -> Result<()> {
+        for part in parts {
+            if self.upload.is_none() {
+                let (store, path) = self.files.resolve(&self.location)?;
+                let upload = store.put_multipart(&path).await.map_err(|error| self.unwritable(error))?;
+                self.upload = Some(WriteMultipart::new_with_chunk_size(upload, PART_BYTES));
+            }
+            let upload = self.upload.as_mut().ok_or_else(lost)?;
+            self.sent_bytes += part.len() as u64;
+            let has_room = upload.wait_for_capacity(PARTS_ON_THEIR_WAY).await;
+            upload.put(part);
+            has_room.map_err(|error| self.unwritable(error))?;
+        }
+        Ok(())
+    }
+
+    fn unwritable(&self, error: object_store::Error) -> Error {
+        Error::unavailable(format!("cannot write '{}': {error}", self.location)).caused_by(error)
+    }
+}
+
+/// The error of a file that is used after it has failed.
+fn lost() -> Error {
+    Error::internal("a data file is written after it has failed")
+}
+
+/// Encodes rows.
+struct Encoder {
+    writer: PartWriter,
+    nan_counts: HashMap<i32, u64>,
+}
+
+impl Encoder {
+    fn new(format: &Arc<ParquetFormat>) -> Result<Encoder> {
+        let schema = Arc::clone(format.arrow());
+        let writer = ArrowWriter::try_new_with_options(Parts::default(), schema, format.options());
+        let writer = writer.map_err(unencodable)?;
+        let nan_counts = format.floats().iter().map(|float| (float.id, 0)).collect();
+        Ok(Encoder { writer: PartWriter(writer), nan_counts })
+    }
+
+    fn write(&mut self, rows: &RecordBatch, format: &ParquetFormat) -> Result<()> {
+        for float in format.floats() {
+            let count = nan_count(source_column(rows, &float.path)?.as_ref());
+            *self.nan_counts.entry(float.id).or_default() += count;
+        }
+        self.writer.0.write(rows).map_err(unencodable)
+    }
+
+    fn size(&self) -> usize {
+        self.writer.0.bytes_written() + self.writer.0.in_progress_size()
+    }
+
+    fn memory_bytes(&self) -> usize {
+        self.writer.0.memory_size() + self.writer.0.inner().bytes()
+    }
+}
+
+/// Returns how many values of a column are NaN.
+fn nan_count(column: &dyn Array) -> u64 {
+    /// Counts NaNs, of which those behind a NULL are none.
+    macro_rules! count {
+        ($type:ty) => {{
+            let values = column.as_primitive::<$type>();
+            match values.null_count() {
+                0 => values.values().iter().filter(|value| value.is_nan()).count(),
+                _ => values.iter().flatten().filter(|value| value.is_nan()).count(),
+            }
+        }};
+    }
+    match column.data_type() {
+        ArrowType::Float32 => count!(Float32Type) as u64,
+        ArrowType::Float64 => count!(Float64Type) as u64,
+        _ => 0,
+    }
+}
+
+/// The Parquet crate's writer into parts.
+struct PartWriter(ArrowWriter<Parts>);
+
+impl PartWriter {
+    /// Ends the file.
+    fn finish(&mut self) -> Result<ParquetMetaData> {
+        self.0.finish().map_err(unencodable)
+    }
+
+    /// Takes the parts that are full.
+    fn full_parts(&mut self) -> Vec<Bytes> {
+        std::mem::take(&mut self.0.inner_mut().full)
+    }
+
+    /// Takes all parts, the last one too.
+    fn into_parts(mut self) -> Vec<Bytes> {
+        let mut parts = self.full_parts();
+        let last = std::mem::take(&mut self.0.inner_mut().last);
+        if !last.is_empty() {
+            parts.push(last.into());
+        }
+        parts
+    }
+}
+
+/// Bytes in parts, of which all but the last are full.
+#[derive(Debug, Default)]
+struct Parts {
+    full: Vec<Bytes>,
+    last: Vec<u8>,
+}
+
+impl Parts {
+    fn bytes(&self) -> usize {
+        self.full.iter().map(Bytes::len).sum::<usize>() + self.last.capacity()
+    }
+}
+
+impl io::Write for Parts {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let taken = bytes.len().min(PART_BYTES - self.last.len());
+        self.last.extend_from_slice(&bytes[..taken]);
+        if self.last.len() == PART_BYTES {
+            self.full.push(std::mem::take(&mut self.last).into());
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

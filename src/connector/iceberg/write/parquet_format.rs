@@ -1,0 +1,141 @@
+//! What the Parquet files of one writer have in common: columns with field ids, encoding, and which figures are kept.
+
+use std::sync::Arc;
+
+use arrow::datatypes::SchemaRef;
+use iceberg::spec::{PrimitiveType, Schema, SortOrder};
+use parquet::arrow::ArrowSchemaConverter;
+use parquet::arrow::arrow_writer::ArrowWriterOptions;
+use parquet::basic::{LogicalType, Type as PhysicalType};
+use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::schema::types::{SchemaDescriptor, Type};
+
+use super::file_metrics::{LeafColumn, leaf_columns};
+use super::metrics_config::{MetricsConfig, MetricsMode};
+use super::parquet_settings::ParquetSettings;
+use super::partition_splitter::path_to;
+use crate::error::{Error, Result};
+
+/// The name of a file's root, as Java writes it.
+const ROOT: &str = "table";
+
+/// What files have in common.
+#[derive(Debug)]
+pub(super) struct ParquetFormat {
+    arrow: SchemaRef,
+    columns: SchemaDescriptor,
+    properties: WriterProperties,
+    leaves: Vec<LeafColumn>,
+    floats: Vec<FloatColumn>,
+}
+
+/// A column whose NaNs are counted.
+#[derive(Debug, Clone)]
+pub(super) struct FloatColumn {
+    /// The field id.
+    pub(super) id: i32,
+    /// Where it is: its place at each level of structs.
+    pub(super) path: Vec<usize>,
+}
+
+impl ParquetFormat {
+    /// Plans files of a schema, `arrow` being its columns in Arrow.
+    ///
+    /// # Errors
+    /// A type cannot be in a Parquet file.
+    pub(super) fn new(
+        schema: &Schema,
+        arrow: SchemaRef,
+        order: &SortOrder,
+        settings: &ParquetSettings,
+        metrics: &MetricsConfig,
+        bloom_columns: &[String],
+    ) -> Result<ParquetFormat> {
+        let leaves = leaf_columns(schema, order, metrics);
+        let columns = ArrowSchemaConverter::new().schema_root(ROOT).convert(&arrow).map_err(unencodable)?;
+        let columns = SchemaDescriptor::new(Arc::new(with_uuids(columns.root_schema(), &leaves)?));
+        let properties =
+            settings.writer_properties(schema, &columns, bloom_columns, statistics_bytes(&leaves));
+        let is_float = |leaf: &&LeafColumn| {
+            matches!(leaf.data_type, PrimitiveType::Float | PrimitiveType::Double) && !leaf.is_repeated
+        };
+        let float = |leaf: &LeafColumn| {
+            Some(FloatColumn { id: leaf.id, path: path_to(schema.as_struct(), leaf.id)? })
+        };
+        let floats = leaves.iter().filter(is_float).filter_map(float).collect();
+        Ok(ParquetFormat { arrow, columns, properties, leaves, floats })
+    }
+
+    /// Returns the columns in Arrow.
+    pub(super) fn arrow(&self) -> &SchemaRef {
+        &self.arrow
+    }
+
+    /// Returns what an encoder is made with.
+    pub(super) fn options(&self) -> ArrowWriterOptions {
+        // Arrow's own schema is left out: Iceberg's says what the columns are, and many small files would carry it.
+        ArrowWriterOptions::new()
+            .with_properties(self.properties.clone())
+            .with_parquet_schema(self.columns.clone())
+            .with_skip_arrow_metadata(true)
+    }
+
+    /// Returns the columns that hold values, in Parquet's order.
+    pub(super) fn leaves(&self) -> &[LeafColumn] {
+        &self.leaves
+    }
+
+    /// Returns the columns whose NaNs are counted.
+    pub(super) fn floats(&self) -> &[FloatColumn] {
+        &self.floats
+    }
+}
+
+/// Returns how many bytes of a value the statistics of row groups need; None for all.
+fn statistics_bytes(leaves: &[LeafColumn]) -> Option<usize> {
+    let bytes = |leaf: &LeafColumn| match leaf.mode {
+        MetricsMode::Full => None,
+        // A character has at most four bytes.
+        MetricsMode::Truncate(length) => Some(length.saturating_mul(4)),
+        MetricsMode::Nothing | MetricsMode::Counts => Some(0),
+    };
+    leaves.iter().map(bytes).try_fold(0, |most, bytes| Some(most.max(bytes?)))
+}
+
+/// Says of UUIDs that they are: Arrow has no type for them, and other readers rely on it.
+fn with_uuids(node: &Type, leaves: &[LeafColumn]) -> Result<Type> {
+    let info = node.get_basic_info();
+    let id = info.has_id().then(|| info.id());
+    match node {
+        Type::PrimitiveType { .. } => {
+            let mut leaves = leaves.iter().filter(|leaf| Some(leaf.id) == id);
+            if !leaves.any(|leaf| leaf.data_type == PrimitiveType::Uuid) {
+                return Ok(node.clone());
+            }
+            let uuid = Type::primitive_type_builder(node.name(), PhysicalType::FIXED_LEN_BYTE_ARRAY)
+                .with_length(16)
+                .with_logical_type(Some(LogicalType::Uuid))
+                .with_repetition(info.repetition())
+                .with_id(id);
+            uuid.build().map_err(unencodable)
+        }
+        Type::GroupType { fields, .. } => {
+            let field = |field: &Arc<Type>| Ok(Arc::new(with_uuids(field, leaves)?));
+            let mut group = Type::group_type_builder(node.name())
+                .with_fields(fields.iter().map(field).collect::<Result<_>>()?)
+                .with_logical_type(info.logical_type_ref().cloned())
+                .with_converted_type(info.converted_type())
+                .with_id(id);
+            if info.has_repetition() {
+                group = group.with_repetition(info.repetition());
+            }
+            group.build().map_err(unencodable)
+        }
+    }
+}
+
+/// The error of rows or columns that Parquet does not take.
+pub(super) fn unencodable(error: ParquetError) -> Error {
+    Error::data("rows cannot be encoded as Parquet").caused_by(error)
+}
