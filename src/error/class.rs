@@ -37,6 +37,13 @@ classes! {
     CLIENT_EXECUTION = "org.apache.flink.table.client.gateway.SqlExecutionException";
     GATEWAY_EXECUTION = "org.apache.flink.table.gateway.service.utils.SqlExecutionException";
     JOB_NOT_FOUND = "org.apache.flink.runtime.messages.FlinkJobNotFoundException";
+    ICEBERG_ALREADY_EXISTS = "org.apache.iceberg.exceptions.AlreadyExistsException";
+    ICEBERG_COMMIT_FAILED = "org.apache.iceberg.exceptions.CommitFailedException";
+    ICEBERG_COMMIT_STATE_UNKNOWN = "org.apache.iceberg.exceptions.CommitStateUnknownException";
+    ICEBERG_NAMESPACE_NOT_EMPTY = "org.apache.iceberg.exceptions.NamespaceNotEmptyException";
+    ICEBERG_NO_SUCH_NAMESPACE = "org.apache.iceberg.exceptions.NoSuchNamespaceException";
+    ICEBERG_NO_SUCH_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException";
+    ICEBERG_NOT_FOUND = "org.apache.iceberg.exceptions.NotFoundException";
     UNSUPPORTED_OPERATION = "java.lang.UnsupportedOperationException";
     UNSUPPORTED_TEMPORAL = "java.time.temporal.UnsupportedTemporalTypeException";
     ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException";

@@ -36,3 +36,12 @@ pub(in crate::connector::iceberg) enum CommitError {
     /// It has not landed, and would not if it was tried again.
     Failed(Error),
 }
+
+impl CommitError {
+    /// Returns the error itself, for who does not care how the commit failed.
+    pub(in crate::connector::iceberg) fn into_error(self) -> Error {
+        match self {
+            CommitError::Conflict(error) | CommitError::Unknown(error) | CommitError::Failed(error) => error,
+        }
+    }
+}

@@ -1,5 +1,12 @@
 //! Files by location, over object stores: for the crate (`FileIO`), for DataFusion, and for what needs more than either offers.
 
 mod file_store;
+mod file_system;
+mod local_files;
+mod location;
+mod object_storage;
+mod store_error;
+#[cfg(test)]
+pub(super) mod testing;
 
 pub(super) use file_store::FileStore;

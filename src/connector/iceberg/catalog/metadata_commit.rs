@@ -1,0 +1,137 @@
+//! What every catalog does to commit: the next metadata is made from the current one, and old metadata files are deleted behind it.
+//! How the next metadata becomes the current one is what catalogs differ in.
+
+use iceberg::io::FileIO;
+use iceberg::spec::{TableMetadata, TableMetadataBuildResult, TableMetadataBuilder};
+use iceberg::table::Table;
+use iceberg::{Runtime, TableCreation, TableIdent, TableRequirement, TableUpdate};
+
+use super::commit_catalog::CommitError;
+use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::storage::FileStore;
+use crate::error::{Error, FlinkClass, Result};
+
+/// The property by which old metadata files are deleted.
+const DELETE_AFTER_COMMIT: &str = "write.metadata.delete-after-commit.enabled";
+
+/// Metadata that is to become a table's current one.
+#[derive(Debug)]
+pub(super) struct NextMetadata {
+    /// The metadata.
+    pub(super) metadata: TableMetadata,
+    /// Metadata files that its log does not name any more.
+    expired: Vec<String>,
+}
+
+impl NextMetadata {
+    /// Makes the metadata of a new table; `location` is its folder unless the creation names one.
+    ///
+    /// # Errors
+    /// Schema, partition spec, sort order or properties do not fit each other.
+    pub(super) fn of_new_table(mut creation: TableCreation, location: String) -> Result<NextMetadata> {
+        creation.location.get_or_insert(location);
+        let built = TableMetadataBuilder::from_table_creation(creation).and_then(TableMetadataBuilder::build);
+        Ok(NextMetadata::from(built.map_err(from_iceberg)?))
+    }
+
+    /// Applies updates to a table's current metadata; None if they change nothing.
+    ///
+    /// # Errors
+    /// `Conflict` if a requirement does not hold, or a snapshot does not fit behind those that came meanwhile; `Failed` for any
+    /// other update that cannot be made.
+    pub(super) fn after(
+        base: &Table,
+        requirements: &[TableRequirement],
+        updates: Vec<TableUpdate>,
+    ) -> Result<Option<NextMetadata>, CommitError> {
+        for requirement in requirements {
+            requirement
+                .check(Some(base.metadata()))
+                .map_err(|error| conflict(base.identifier(), error.message().to_owned(), Some(error)))?;
+        }
+        let base_location = base.metadata_location().map(str::to_owned);
+        let mut builder = base.metadata().clone().into_builder(base_location);
+        for update in updates {
+            let is_snapshot = matches!(update, TableUpdate::AddSnapshot { .. });
+            builder = update.apply(builder).map_err(|error| {
+                if is_snapshot {
+                    conflict(base.identifier(), error.message().to_owned(), Some(error))
+                } else {
+                    CommitError::Failed(from_iceberg(error))
+                }
+            })?;
+        }
+        let built = builder.build().map_err(|error| CommitError::Failed(from_iceberg(error)))?;
+        Ok((!built.changes.is_empty()).then(|| NextMetadata::from(built)))
+    }
+
+    /// Returns the table of which this is the current metadata.
+    ///
+    /// # Errors
+    /// Not called within a runtime.
+    pub(super) fn into_table(self, ident: &TableIdent, location: String, io: FileIO) -> Result<Table> {
+        loaded_table(ident, self.metadata, location, io)
+    }
+
+    /// Deletes the metadata files that fell out of the log, if the table wants that. They are in nobody's way: what cannot be
+    /// deleted stays.
+    pub(super) async fn delete_expired(&self, files: &FileStore) {
+        let wanted = self.metadata.properties().get(DELETE_AFTER_COMMIT);
+        if !wanted.is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
+            return;
+        }
+        for location in &self.expired {
+            if let Err(error) = files.delete(location).await {
+                tracing::warn!(error = %error, "an old metadata file stays");
+            }
+        }
+    }
+}
+
+impl From<TableMetadataBuildResult> for NextMetadata {
+    fn from(built: TableMetadataBuildResult) -> NextMetadata {
+        let expired = built.expired_metadata_logs.into_iter().map(|log| log.metadata_file).collect();
+        NextMetadata { metadata: built.metadata, expired }
+    }
+}
+
+/// Returns a table as the crate knows it.
+///
+/// # Errors
+/// Not called within a runtime.
+pub(super) fn loaded_table(
+    ident: &TableIdent,
+    metadata: TableMetadata,
+    location: String,
+    io: FileIO,
+) -> Result<Table> {
+    let runtime = Runtime::try_current().map_err(from_iceberg)?;
+    Table::builder()
+        .identifier(ident.clone())
+        .metadata(metadata)
+        .metadata_location(location)
+        .file_io(io)
+        .runtime(runtime)
+        .build()
+        .map_err(from_iceberg)
+}
+
+/// Returns the conflict of a commit to a table.
+pub(super) fn conflict(ident: &TableIdent, reason: String, cause: Option<iceberg::Error>) -> CommitError {
+    let error = Error::unavailable(format!("table '{ident}' has changed meanwhile: {reason}"))
+        .class(FlinkClass::ICEBERG_COMMIT_FAILED);
+    CommitError::Conflict(match cause {
+        Some(cause) => error.caused_by(cause),
+        None => error,
+    })
+}
+
+/// Returns the error of a table that is not there.
+pub(super) fn no_table(ident: &TableIdent) -> Error {
+    Error::not_found(format!("Table does not exist: {ident}")).class(FlinkClass::ICEBERG_NO_SUCH_TABLE)
+}
+
+/// Returns the error of a table that is there already.
+pub(super) fn table_exists(ident: &TableIdent) -> Error {
+    Error::already_exists(format!("Table already exists: {ident}")).class(FlinkClass::ICEBERG_ALREADY_EXISTS)
+}

@@ -1,0 +1,104 @@
+//! Metadata files: read with errors that name them, written as JSON or gzip of it.
+
+use std::io::{Read, Write};
+
+use bytes::Bytes;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use iceberg::spec::TableMetadata;
+
+use crate::connector::iceberg::storage::FileStore;
+use crate::error::{Error, Result};
+
+/// The property that says how metadata files are compressed.
+const COMPRESSION: &str = "write.metadata.compression-codec";
+
+/// The newest format version that is read.
+const FORMAT_VERSION_MAX: u64 = 3;
+
+/// How a metadata file is compressed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Codec {
+    /// Not at all.
+    Plain,
+    /// By gzip.
+    Gzip,
+}
+
+impl Codec {
+    /// Returns the codec that a table's properties name.
+    ///
+    /// # Errors
+    /// There is no such codec.
+    pub(super) fn of(metadata: &TableMetadata) -> Result<Codec> {
+        match metadata.properties().get(COMPRESSION).map(|name| name.to_ascii_lowercase()).as_deref() {
+            None | Some("none" | "uncompressed" | "") => Ok(Codec::Plain),
+            Some("gzip") => Ok(Codec::Gzip),
+            Some(other) => Err(Error::validation(format!(
+                "property '{COMPRESSION}' is '{other}', which is no codec for metadata files"
+            ))
+            .hint("Set it to 'none' or 'gzip'.")),
+        }
+    }
+
+    /// Returns how names of such files end.
+    pub(super) fn extension(self) -> &'static str {
+        match self {
+            Codec::Plain => ".metadata.json",
+            Codec::Gzip => ".gz.metadata.json",
+        }
+    }
+
+    /// Returns a metadata file's content.
+    ///
+    /// # Errors
+    /// The metadata cannot be written as JSON.
+    pub(super) fn encode(self, metadata: &TableMetadata) -> Result<Bytes> {
+        let failed = |error: std::io::Error| {
+            Error::internal("table metadata could not be written as JSON").caused_by(error)
+        };
+        let json = serde_json::to_vec(metadata).map_err(|error| failed(error.into()))?;
+        match self {
+            Codec::Plain => Ok(Bytes::from(json)),
+            Codec::Gzip => {
+                let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+                encoder.write_all(&json).map_err(failed)?;
+                Ok(Bytes::from(encoder.finish().map_err(failed)?))
+            }
+        }
+    }
+}
+
+/// Reads a metadata file; whether it is compressed is seen by its first bytes.
+///
+/// # Errors
+/// It is not there, cannot be read, or is not metadata of a version that we know.
+pub(super) async fn read_metadata(files: &FileStore, location: &str) -> Result<TableMetadata> {
+    let bytes = files.read(location).await?;
+    let unusable = |reason: String| {
+        Error::data(format!("metadata file '{location}' cannot be used: {reason}"))
+            .hint("Put an intact copy in its place, or drop the table's folder by hand.")
+    };
+    let json = if bytes.starts_with(&[0x1f, 0x8b]) {
+        let mut json = Vec::new();
+        let read = GzDecoder::new(&bytes[..]).read_to_end(&mut json);
+        read.map_err(|error| unusable("its gzip stream is damaged".into()).caused_by(error))?;
+        Bytes::from(json)
+    } else {
+        bytes
+    };
+    serde_json::from_slice(&json).map_err(|error| match format_version(&json) {
+        Some(version) if version > FORMAT_VERSION_MAX => Error::unsupported(format!(
+            "metadata file '{location}' has format version {version}; versions up to {FORMAT_VERSION_MAX} are supported"
+        )),
+        _ if json.is_empty() => unusable("it is empty".into()),
+        _ => unusable(error.to_string()).caused_by(error),
+    })
+}
+
+/// Returns the format version that JSON tells, if it is JSON at all.
+fn format_version(json: &[u8]) -> Option<u64> {
+    let value: serde_json::Value = serde_json::from_slice(json).ok()?;
+    value.get("format-version")?.as_u64()
+}

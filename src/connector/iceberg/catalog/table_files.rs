@@ -1,0 +1,69 @@
+//! All files that belong to a table, for when it is dropped with them.
+
+use std::collections::BTreeSet;
+
+use futures::{StreamExt, TryStreamExt, stream};
+use iceberg::spec::{Manifest, TableMetadata};
+use iceberg::table::Table;
+
+use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::storage::FileStore;
+use crate::error::{Error, Result};
+
+/// The property that is `false` if a table's files may belong to others too.
+const GC_ENABLED: &str = "gc.enabled";
+
+/// How many manifests are read at a time.
+const READ_CONCURRENCY: usize = 8;
+
+/// Returns whether a table's files must stay when it is dropped.
+pub(super) fn keeps_files(metadata: &TableMetadata) -> bool {
+    metadata.properties().get(GC_ENABLED).is_some_and(|value| value.trim().eq_ignore_ascii_case("false"))
+}
+
+/// Returns the files of all snapshots that lie outside of a folder. What cannot be found because metadata is damaged stays: a
+/// damaged table can be dropped.
+pub(super) async fn files_outside(folder: &str, table: &Table, files: &FileStore) -> Vec<String> {
+    let inside = format!("{folder}/");
+    match files_of(table, files).await {
+        Ok(found) => found.into_iter().filter(|file| !file.starts_with(&inside)).collect(),
+        Err(error) => {
+            tracing::warn!(error = %error, table = %table.identifier(), "files outside of the table's folder stay");
+            Vec::new()
+        }
+    }
+}
+
+/// Returns the files of all snapshots: data, deletes, manifests, lists of manifests, statistics and metadata.
+///
+/// # Errors
+/// A manifest or a list of manifests cannot be read.
+pub(super) async fn files_of(table: &Table, files: &FileStore) -> Result<BTreeSet<String>> {
+    let metadata = table.metadata();
+    let mut found: BTreeSet<String> =
+        metadata.metadata_log().iter().map(|log| log.metadata_file.clone()).collect();
+    found.extend(metadata.statistics_iter().map(|file| file.statistics_path.clone()));
+    found.extend(metadata.partition_statistics_iter().map(|file| file.statistics_path.clone()));
+    found.extend(table.metadata_location().map(str::to_owned));
+    let mut manifests = BTreeSet::new();
+    for snapshot in metadata.snapshots() {
+        let list = table.manifest_list_reader(snapshot).load().await.map_err(from_iceberg)?;
+        manifests.extend(list.entries().iter().map(|manifest| manifest.manifest_path.clone()));
+        found.insert(snapshot.manifest_list().to_owned());
+    }
+    let reads = manifests.iter().cloned().map(|manifest| content_of(manifest, files));
+    let contents: Vec<Vec<String>> =
+        stream::iter(reads).buffer_unordered(READ_CONCURRENCY).try_collect().await?;
+    found.extend(contents.into_iter().flatten());
+    found.extend(manifests);
+    found.remove("");
+    Ok(found)
+}
+
+/// Returns the files that a manifest lists.
+async fn content_of(manifest: String, files: &FileStore) -> Result<Vec<String>> {
+    let bytes = files.read(&manifest).await?;
+    let damaged = |error| Error::data(format!("manifest '{manifest}' cannot be read")).caused_by(error);
+    let manifest = Manifest::parse_avro(&bytes).map_err(damaged)?;
+    Ok(manifest.entries().iter().map(|entry| entry.file_path().to_owned()).collect())
+}
