@@ -12,5 +12,8 @@ mod snapshot_producer;
 mod snapshot_summary;
 
 pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates};
-pub(super) use marker::{CommitMarker, committed_snapshot, forget, is_committed, lineage_of};
+pub(super) use marker::{
+    CommitMarker, RESOLVED_DELETES, committed_checkpoint, committed_snapshot, forget, is_committed,
+    lineage_of,
+};
 pub(super) use snapshot_change::{FileRemoval, SnapshotChange, TableFile};

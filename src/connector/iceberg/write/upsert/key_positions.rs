@@ -77,7 +77,7 @@ impl KeyPositions {
     /// Describes what a checkpoint keeps of the index.
     pub(super) fn state_table(identity: &RowIdentity) -> StateTable {
         let mut fields: Vec<Field> = if identity.is_key() {
-            let columns = identity.names().iter().zip(identity.key_types());
+            let columns = identity.names().zip(identity.key_types());
             columns.map(|(name, data_type)| Field::new(name, data_type, true)).collect()
         } else {
             vec![
@@ -346,17 +346,26 @@ fn damaged() -> Error {
 mod tests {
     use super::*;
     use crate::connector::iceberg::commit::TableFile;
+    use crate::connector::iceberg::write::file_schema::WrittenColumns;
     use crate::state::key_group;
     use arrow::array::{Int32Array, StringArray};
-    use iceberg::spec::{DataContentType, DataFileBuilder, DataFileFormat, Struct};
+    use iceberg::spec::{
+        DataContentType, DataFileBuilder, DataFileFormat, NestedField, PrimitiveType,
+        Schema as IcebergSchema, Struct, Type,
+    };
     use proptest::prelude::*;
     use std::collections::{BTreeMap, BTreeSet};
 
     fn identity(is_key: bool) -> Arc<RowIdentity> {
+        let field = |id, name, of| Arc::new(NestedField::optional(id, name, Type::Primitive(of)));
+        let fields = [field(1, "file", PrimitiveType::Int), field(2, "b", PrimitiveType::String)];
+        let schema = IcebergSchema::builder().with_fields(fields).build().unwrap();
         let fields = vec![Field::new("file", ArrowType::Int32, true), Field::new("b", ArrowType::Utf8, true)];
-        let schema: SchemaRef = Arc::new(Schema::new(fields));
-        let identity =
-            if is_key { RowIdentity::of_key(&schema, &[0, 1], &[0]) } else { RowIdentity::of_row(&schema) };
+        let written = WrittenColumns::resolve(Arc::new(Schema::new(fields)), &schema, "t").unwrap();
+        let identity = match is_key {
+            true => RowIdentity::of_key(&written, &schema, &[0, 1], &[0]),
+            false => RowIdentity::of_row(&written, &schema),
+        };
         Arc::new(identity.unwrap())
     }
 

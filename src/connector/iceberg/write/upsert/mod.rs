@@ -1,7 +1,13 @@
 //! Rows that change: what they come to by key, where the rows that they replace lie, and how both become files.
 
+mod delete_resolver;
+mod image_order;
+mod index_sync;
 mod indexed_files;
 mod key_positions;
 mod net_effect;
+mod replaced_rows;
 mod row_buffer;
 mod row_identity;
+mod synced_groups;
+mod upsert_writer;

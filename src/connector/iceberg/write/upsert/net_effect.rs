@@ -42,6 +42,8 @@ pub(super) struct NetChange {
     pub(super) touched: Vec<u32>,
     /// The new images, part by part.
     pub(super) images: Vec<Images>,
+    /// The slots of keys that are gone.
+    pub(super) deleted: Vec<u32>,
     /// Where rows have no key: of which slots how many rows are to go.
     pub(super) retractions: Vec<(u32, u32)>,
     rows: RowBuffer,
@@ -146,7 +148,7 @@ impl NetEffect {
         let parts = rows.parts();
         let mut images: Vec<Images> = Vec::with_capacity(parts.len());
         images.extend(parts.into_iter().map(|part| Images { part, slots: Vec::new(), numbers: Vec::new() }));
-        let mut retractions = Vec::new();
+        let (mut deleted, mut retractions) = (Vec::new(), Vec::new());
         for slot in &touched {
             let note = std::mem::replace(&mut self.notes[*slot as usize], UNTOUCHED);
             let count = match &mut self.counts {
@@ -157,6 +159,10 @@ impl NetEffect {
                 retractions.push((*slot, count.unsigned_abs()));
                 continue;
             }
+            if count == 0 && self.counts.is_none() {
+                deleted.push(*slot);
+                continue;
+            }
             let number = note.wrapping_sub(FIRST_ROW);
             // There are few parts, and mostly one.
             if let Some(images) = images.iter_mut().find(|images| images.part.holds(number)) {
@@ -165,7 +171,7 @@ impl NetEffect {
             }
         }
         images.retain(|images| !images.slots.is_empty());
-        NetChange { touched, images, retractions, rows }
+        NetChange { touched, images, deleted, retractions, rows }
     }
 
     /// Returns the rows that are images, by number, and their slots.
@@ -291,6 +297,7 @@ mod tests {
         let change = net.take();
         assert_eq!(change.touched, [1, 2, 3, 4]);
         assert_eq!(images(&change), [(1, 11), (4, 41)]);
+        assert_eq!(change.deleted, [2, 3]);
         assert!(net.is_empty());
         add(&mut net, &[(UpdateAfter, 2, 21)]);
         let change = net.take();
