@@ -171,7 +171,7 @@ impl CommitLoop<'_> {
     }
 
     async fn attempt(&mut self, attempts: &mut dyn Attempts) -> Result<Outcome> {
-        let fresh = match current(self.table).await {
+        let fresh = match reload_same(self.table).await {
             Ok(fresh) => fresh,
             Err(error) if !self.unresolved.is_empty() && error.kind() == ErrorKind::Unavailable => {
                 return Ok(Outcome::Again(error));
@@ -222,7 +222,7 @@ impl CommitLoop<'_> {
             Err(CommitError::Failed(error)) => {
                 remove_files(fresh, &written).await;
                 // A commit to another branch takes the sequence number, which catalogs need not know as a conflict.
-                let now = current(self.table).await?;
+                let now = reload_same(self.table).await?;
                 let has_moved = now.table().metadata_location() != fresh.table().metadata_location();
                 if has_moved { Ok(Outcome::Again(error)) } else { Err(error) }
             }
@@ -233,7 +233,7 @@ impl CommitLoop<'_> {
     async fn give_up(mut self, error: Error) -> Result<IcebergTable> {
         let table = self.table.ident();
         if let Some(last) = self.unresolved.last() {
-            match current(self.table).await {
+            match reload_same(self.table).await {
                 Ok(fresh) if self.unresolved.iter().any(|attempt| attempt.has_landed(fresh.metadata())) => {
                     self.remove_unresolved(&fresh).await;
                     return Ok(fresh);
@@ -271,7 +271,10 @@ impl CommitLoop<'_> {
 }
 
 /// Loads a table anew, and checks that it is the same one still.
-async fn current(table: &IcebergTable) -> Result<IcebergTable> {
+///
+/// # Errors
+/// It was dropped or replaced, or cannot be read.
+pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> Result<IcebergTable> {
     let (name, uuid) = (table.ident(), table.metadata().uuid());
     let fresh = table.reload().await.map_err(|error| match error.kind() {
         ErrorKind::NotFound => {

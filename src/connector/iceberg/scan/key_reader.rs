@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use arrow::array::{Int64Array, RecordBatch};
+use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 
 use super::live_files::LiveFile;
@@ -37,11 +38,67 @@ pub(in crate::connector::iceberg) struct KeyReadOptions {
 /// # Errors
 /// The stream ends with an error if a file is missing or damaged.
 pub(in crate::connector::iceberg) fn read_keys(
-    _table: &IcebergTable,
-    _files: Arc<[LiveFile]>,
-    _key_field_ids: &[i32],
+    table: &IcebergTable,
+    files: Arc<[LiveFile]>,
+    key_field_ids: &[i32],
     _options: KeyReadOptions,
 ) -> BoxStream<'static, Result<KeyRows>> {
-    let unfinished = Err(Error::unsupported("keys of Iceberg tables cannot be read yet"));
-    Box::pin(stream::iter([unfinished]))
+    let (table, ids) = (table.clone(), key_field_ids.to_vec());
+    let numbers: Vec<usize> = (0..files.len()).collect();
+    Box::pin(stream::iter(numbers).then(move |number| {
+        let (table, files, ids) = (table.clone(), Arc::clone(&files), ids.clone());
+        async move {
+            let (keys, positions) = read_file(&table, &files[number], &ids).await?;
+            Ok(KeyRows { file: number, keys, positions })
+        }
+    }))
+}
+
+/// STAND-IN until the reader of keys is merged.
+async fn read_file(table: &IcebergTable, file: &LiveFile, ids: &[i32]) -> Result<(RecordBatch, Int64Array)> {
+    use arrow::array::{ArrayRef, AsArray, BooleanArray};
+    use std::collections::HashSet;
+    let path = file.data.file.file_path();
+    let rows = read_parquet(table, path).await?;
+    let mut deleted: HashSet<i64> = HashSet::new();
+    for delete in &file.deletes.positions {
+        let deletes = read_parquet(table, delete.file.file.file_path()).await?;
+        let paths = arrow::compute::cast(deletes.column(0), &arrow::datatypes::DataType::Utf8)?;
+        let positions = deletes.column(1).as_primitive::<arrow::datatypes::Int64Type>().clone();
+        for (of, position) in paths.as_string::<i32>().iter().zip(positions.values()) {
+            if of == Some(path) {
+                deleted.insert(*position);
+            }
+        }
+    }
+    let schema = table.metadata().current_schema();
+    let mut columns: Vec<(String, ArrayRef)> = Vec::new();
+    for id in ids {
+        let field = schema.field_by_id(*id).ok_or_else(|| Error::internal("no such column"))?;
+        let data_type = crate::connector::iceberg::types::to_flink(&field.field_type, field.required).to_arrow();
+        let at = rows.schema().fields().iter().position(|field| {
+            field.metadata().get("PARQUET:field_id").map(String::as_str) == Some(id.to_string().as_str())
+        });
+        let column = match at {
+            Some(at) => arrow::compute::cast(rows.column(at), &data_type)?,
+            None => arrow::array::new_null_array(&data_type, rows.num_rows()),
+        };
+        columns.push((field.name.clone(), column));
+    }
+    let keys = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))?;
+    let mask: BooleanArray = (0..rows.num_rows() as i64).map(|row| Some(!deleted.contains(&row))).collect();
+    let positions = Int64Array::from_iter_values(0..rows.num_rows() as i64);
+    let positions = arrow::compute::filter(&positions, &mask)?;
+    let positions = positions.as_primitive::<arrow::datatypes::Int64Type>().clone();
+    Ok((arrow::compute::filter_record_batch(&keys, &mask)?, positions))
+}
+
+async fn read_parquet(table: &IcebergTable, path: &str) -> Result<RecordBatch> {
+    let bytes = table.files().read(path).await?;
+    let other = |error: parquet::errors::ParquetError| Error::data(error.to_string());
+    let builder =
+        parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes).map_err(other)?;
+    let schema = Arc::clone(builder.schema());
+    let batches = builder.build().map_err(other)?.collect::<std::result::Result<Vec<_>, _>>()?;
+    Ok(arrow::compute::concat_batches(&schema, &batches)?)
 }
