@@ -3,4 +3,4 @@
 use crate::options::OptionDef;
 
 /// The options of `'connector' = 'iceberg'`.
-pub(super) const TABLE_OPTIONS: &[&dyn OptionDef] = &[];
+pub(super) const TABLE_OPTIONS: &[&dyn OptionDef] = super::write::WRITE_OPTIONS;

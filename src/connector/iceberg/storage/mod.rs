@@ -10,3 +10,4 @@ mod store_error;
 pub(super) mod testing;
 
 pub(super) use file_store::FileStore;
+pub(super) use store_error::store_error;

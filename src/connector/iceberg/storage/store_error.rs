@@ -5,7 +5,11 @@ use std::io;
 use crate::error::{Error, ErrorKind, FlinkClass};
 
 /// Converts the error of an action, as `read`, on a location.
-pub(super) fn store_error(action: &str, location: &str, error: object_store::Error) -> Error {
+pub(in crate::connector::iceberg) fn store_error(
+    action: &str,
+    location: &str,
+    error: object_store::Error,
+) -> Error {
     if matches!(error, object_store::Error::NotFound { .. }) {
         let missing = Error::not_found(format!("cannot {action} '{location}': it does not exist"));
         return missing.class(FlinkClass::ICEBERG_NOT_FOUND).caused_by(error);

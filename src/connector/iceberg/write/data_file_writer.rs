@@ -7,6 +7,7 @@ use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
 use futures::{StreamExt, TryStreamExt, stream};
 use iceberg::spec::{DataContentType, DataFileBuilder, DataFileFormat, Struct};
+use tracing::warn;
 
 use super::file_names::FileNames;
 use super::file_schema::{FileSchema, WrittenColumns};
@@ -192,11 +193,6 @@ impl DataFileWriter {
         self.open.values().map(|open| open.file.memory_bytes()).sum()
     }
 
-    /// Returns the locations of the files that have been ended and not handed out.
-    pub(super) fn unclaimed(&self) -> impl Iterator<Item = &str> {
-        self.written.iter().flatten().map(|written| written.file.file_path())
-    }
-
     fn encoded_rows(&self) -> usize {
         if self.settings.target_file_size < SMALL_TARGET_BYTES {
             ENCODED_ROWS_OF_SMALL_FILES
@@ -297,5 +293,21 @@ impl DataFileWriter {
         let file =
             file.build().map_err(|error| Error::internal("a data file has no entry").caused_by(error))?;
         Ok(TableFile { spec_id: self.spec_id, file })
+    }
+}
+
+impl Drop for DataFileWriter {
+    /// Removes files that were ended and not handed out: nobody else knows of them.
+    fn drop(&mut self) {
+        let written = std::mem::take(&mut self.written).into_iter().flatten();
+        let locations: Vec<String> = written.map(|written| written.file.file_path().to_owned()).collect();
+        if let (false, Ok(runtime)) = (locations.is_empty(), tokio::runtime::Handle::try_current()) {
+            let files = self.files.clone();
+            runtime.spawn(async move {
+                if let Err(error) = files.delete_all(locations).await {
+                    warn!(%error, "data files of a writer that has failed stay");
+                }
+            });
+        }
     }
 }

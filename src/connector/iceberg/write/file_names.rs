@@ -7,6 +7,16 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use uuid::{Builder, Uuid};
 use xxhash_rust::xxh3::xxh3_64;
 
+/// How many characters of a UUID come from the sink.
+const SINK_DIGITS: usize = 18;
+
+/// Returns a new UUID, the first half of which is that of all runs of a sink.
+fn run_of(sink_id: &str) -> Uuid {
+    let mut bytes = Uuid::new_v4().into_bytes();
+    bytes[..8].copy_from_slice(&xxh3_64(sink_id.as_bytes()).to_be_bytes());
+    Builder::from_custom_bytes(bytes).into_uuid()
+}
+
 /// Names files of one writer.
 #[derive(Debug)]
 pub(super) struct FileNames {
@@ -18,11 +28,13 @@ pub(super) struct FileNames {
 impl FileNames {
     /// Makes names for a writer of a sink.
     pub(super) fn new(sink_id: &str, writer: usize) -> FileNames {
-        let mut bytes = [0; 16];
-        bytes[..8].copy_from_slice(&xxh3_64(sink_id.as_bytes()).to_be_bytes());
-        bytes[8..].copy_from_slice(&Uuid::new_v4().into_bytes()[8..]);
-        let run = Builder::from_custom_bytes(bytes).into_uuid();
-        FileNames { writer, run, next_number: AtomicU32::new(1) }
+        FileNames { writer, run: run_of(sink_id), next_number: AtomicU32::new(1) }
+    }
+
+    /// Returns whether a file is named as one of a sink, of any of its runs.
+    pub(super) fn is_of(sink_id: &str, name: &str) -> bool {
+        let run = run_of(sink_id).to_string();
+        name.ends_with(".parquet") && name.contains(&format!("-0-{}-", &run[..SINK_DIGITS]))
     }
 
     /// Returns the name of the next data file.
@@ -38,5 +50,22 @@ impl FileNames {
     fn next_stem(&self) -> String {
         let number = self.next_number.fetch_add(1, Ordering::Relaxed);
         format!("{:05}-0-{}-{number:05}", self.writer, self.run)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_flinks_and_tell_the_sink() {
+        let names = FileNames::new("job/sink", 3);
+        let (data, deletes) = (names.next_data_file(), names.next_delete_file());
+        assert!(data.starts_with("00003-0-") && data.ends_with("-00001.parquet"), "{data}");
+        assert!(deletes.ends_with("-00002-deletes.parquet"), "{deletes}");
+        assert_eq!(data.len(), "00003-0--00001.parquet".len() + 36);
+        assert!(FileNames::is_of("job/sink", &data) && FileNames::is_of("job/sink", &deletes));
+        assert!(!FileNames::is_of("job/other", &data) && !FileNames::is_of("job/sink", "x.parquet"));
+        assert_ne!(FileNames::new("job/sink", 3).next_data_file(), data, "another run has other names");
     }
 }

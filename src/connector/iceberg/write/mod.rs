@@ -1,11 +1,17 @@
 //! The sink: rows become data files and position deletes, a checkpoint becomes a snapshot.
 
+mod append_writer;
 mod column_conversion;
 mod data_file_writer;
 mod file_metrics;
 mod file_names;
+mod file_record;
 mod file_schema;
+mod iceberg_committer;
+mod iceberg_sink;
+mod last_rows;
 mod metrics_config;
+mod orphan_files;
 mod parquet_file;
 mod parquet_format;
 mod parquet_settings;
@@ -13,22 +19,27 @@ mod partition_path;
 mod partition_splitter;
 mod partition_transform;
 mod position_delete_writer;
+mod prepared_files;
 mod upsert;
+mod write_options;
 mod write_settings;
 
 use std::sync::Arc;
 
+use iceberg_sink::IcebergSink;
+pub(super) use write_options::WRITE_OPTIONS;
+
 use super::table::IcebergTable;
 use crate::connector::{DynamicTableSink, FactoryContext};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Makes the sink of a table.
 ///
 /// # Errors
 /// The options or the table's format do not fit.
 pub(super) fn create_sink(
-    _table: &Arc<IcebergTable>,
+    table: &Arc<IcebergTable>,
     ctx: &FactoryContext<'_>,
 ) -> Result<Arc<dyn DynamicTableSink>> {
-    Err(Error::unsupported(format!("writing Iceberg table '{}' is not supported yet", ctx.table)))
+    Ok(Arc::new(IcebergSink::new(table, ctx)?))
 }

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 use super::file_metrics::FileMetrics;
 use super::parquet_format::{ParquetFormat, unencodable};
 use super::partition_splitter::source_column;
-use crate::connector::iceberg::storage::FileStore;
+use crate::connector::iceberg::storage::{FileStore, store_error};
 use crate::error::{Error, Result};
 
 /// How many bytes are sent at a time; a file that is smaller is written at once.
@@ -179,7 +179,7 @@ impl ParquetFile {
     }
 
     fn unwritable(&self, error: object_store::Error) -> Error {
-        Error::unavailable(format!("cannot write '{}': {error}", self.location)).caused_by(error)
+        store_error("write", &self.location, error)
     }
 }
 

@@ -1,0 +1,100 @@
+//! The writer of rows that only come: each becomes a row of a data file.
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+
+use super::data_file_writer::{DataFileWriter, RowTraits};
+use super::file_names::FileNames;
+use super::file_schema::WrittenColumns;
+use super::last_rows::LastRows;
+use super::position_delete_writer::PositionDeleteWriter;
+use super::prepared_files::{PreparedFiles, Replaced};
+use super::write_settings::WriteSettings;
+use crate::changelog::ChangelogBatch;
+use crate::connector::iceberg::commit::lineage_of;
+use crate::connector::iceberg::table::IcebergTable;
+use crate::connector::{CheckpointId, Committable, SinkWriter};
+use crate::error::Result;
+
+/// Appends rows.
+pub(super) struct AppendWriter {
+    table: IcebergTable,
+    columns: WrittenColumns,
+    settings: Arc<WriteSettings>,
+    names: Arc<FileNames>,
+    writer: DataFileWriter,
+    /// If of rows with one key only the last stays.
+    last: Option<LastRows>,
+    lineage: String,
+    replaced: Replaced,
+}
+
+impl AppendWriter {
+    /// Opens a writer of a sink. With a key, only the last row of each stays of what is written before a checkpoint.
+    ///
+    /// # Errors
+    /// The table cannot be written as its properties ask, or the columns do not fit it.
+    pub(super) fn new(
+        table: IcebergTable,
+        columns: WrittenColumns,
+        settings: WriteSettings,
+        (sink_id, number): (&str, usize),
+        unique_key: &[usize],
+        replaced: Replaced,
+    ) -> Result<AppendWriter> {
+        let settings = Arc::new(settings);
+        let names = Arc::new(FileNames::new(sink_id, number));
+        let writer = DataFileWriter::new(
+            &table,
+            &columns,
+            Arc::clone(&settings),
+            Arc::clone(&names),
+            RowTraits::default(),
+        )?;
+        let last = match unique_key {
+            [] => None,
+            key => Some(LastRows::new(columns.rows(), key)?),
+        };
+        let lineage = lineage_of(sink_id);
+        Ok(AppendWriter { table, columns, settings, names, writer, last, lineage, replaced })
+    }
+
+    /// Makes the writer of deletes; that a table's format has none is said before anything is written.
+    fn delete_writer(&self) -> Result<PositionDeleteWriter> {
+        PositionDeleteWriter::new(&self.table, Arc::clone(&self.settings), Arc::clone(&self.names))
+    }
+}
+
+#[async_trait]
+impl SinkWriter for AppendWriter {
+    /// Writes every row whatever its kind: others than inserts come only where that is what was asked for.
+    async fn write(&mut self, batch: ChangelogBatch) -> Result<()> {
+        let rows = batch.rows();
+        let Some(last) = &mut self.last else { return self.writer.write(rows).await };
+        let places = self.writer.write_placed(rows).await?;
+        last.note(rows, &places)?;
+        if last.has_replaced() {
+            self.delete_writer()?;
+        }
+        Ok(())
+    }
+
+    async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>> {
+        let mut files = self.writer.finish().await?;
+        if let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) {
+            let deleted = last.take_replaced(self.columns.rows(), &files)?;
+            files.extend(self.delete_writer()?.write(deleted).await?);
+        }
+        if files.is_empty() {
+            return Ok(Vec::new());
+        }
+        let table = self.table.metadata().uuid();
+        let prepared = PreparedFiles::new(&self.lineage, table, checkpoint, self.replaced, &files)?;
+        Ok(vec![prepared.to_committable()?])
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.writer.memory_bytes()
+    }
+}

@@ -1,0 +1,239 @@
+//! The sink of a table: which writer its rows need, and what is refused before anything is written.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
+use async_trait::async_trait;
+use iceberg::spec::{FormatVersion, PartitionSpec, Transform};
+
+use super::append_writer::AppendWriter;
+use super::file_schema::WrittenColumns;
+use super::iceberg_committer::IcebergCommitter;
+use super::prepared_files::Replaced;
+use super::write_options::{ChangesWithoutKey, DistributionMode, WriteOptions};
+use super::write_settings::WriteSettings;
+use crate::changelog::ChangelogMode;
+use crate::connector::iceberg::table::IcebergTable;
+use crate::connector::{
+    Committer, DynamicTableSink, FactoryContext, OutputStream, SinkWriter, WriterContext,
+};
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
+
+/// A table to write.
+#[derive(Debug)]
+pub(super) struct IcebergSink {
+    table: Arc<IcebergTable>,
+    columns: WrittenColumns,
+    /// The columns of the key, as positions among those that are written.
+    key: Vec<usize>,
+    options: WriteOptions,
+}
+
+/// How rows become files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum WriteKind {
+    /// Every row is appended, whatever its kind.
+    Append,
+    /// Rows are appended; of those of one key in one INSERT the last stays.
+    LastOfKey,
+    /// Rows replace and delete those of the same key.
+    Upsert,
+    /// Without key: a retraction takes one equal row away.
+    Mirror,
+}
+
+impl IcebergSink {
+    /// Makes the sink of a table.
+    ///
+    /// # Errors
+    /// The options or the table's format do not fit.
+    pub(super) fn new(table: &Arc<IcebergTable>, ctx: &FactoryContext<'_>) -> Result<IcebergSink> {
+        let metadata = table.metadata();
+        let options = WriteOptions::new(ctx, metadata)?;
+        let fields: Vec<_> =
+            ctx.schema.sink_columns().map(|column| column.data_type.to_field(&column.name)).collect();
+        let rows: SchemaRef = Arc::new(ArrowSchema::new(fields));
+        let columns = WrittenColumns::resolve(rows, metadata.current_schema(), &table.ident().to_string())?;
+        let position = |name: &String| columns.rows().index_of(name).ok();
+        let key = ctx.schema.primary_key.as_ref();
+        let key = key.and_then(|key| key.columns.iter().map(position).collect()).unwrap_or_default();
+        let sink = IcebergSink { table: Arc::clone(table), columns, key, options };
+        // Whatever the properties ask for that cannot be done is said now.
+        WriteSettings::new(&sink.options.properties(metadata), metadata)?;
+        sink.check_upsert()?;
+        if sink.options.is_overwrite && !sink.options.is_batch {
+            return Err(unbounded_overwrite());
+        }
+        Ok(sink)
+    }
+
+    /// Refuses what `write.upsert.enabled` cannot go with, in Flink's words.
+    fn check_upsert(&self) -> Result<()> {
+        if !self.options.is_upsert {
+            return Ok(());
+        }
+        let refused = |message: &str, class| Err(Error::validation(message).class(class));
+        if self.key.is_empty() {
+            return refused(
+                "Equality field columns shouldn't be empty when configuring to use UPSERT data stream.",
+                FlinkClass::ILLEGAL_STATE,
+            );
+        }
+        let metadata = self.table.metadata();
+        if metadata.format_version() == FormatVersion::V1 {
+            return refused("Cannot write delete files in a v1 table", FlinkClass::ILLEGAL_ARGUMENT);
+        }
+        let key_ids: Vec<i32> = self.key.iter().map(|at| self.columns.ids()[*at]).collect();
+        let mut fields = metadata.default_partition_spec().fields().iter();
+        if let Some(field) = fields.find(|field| !key_ids.contains(&field.source_id)) {
+            let source = metadata.current_schema().name_by_field_id(field.source_id).unwrap_or_default();
+            let (id, name, transform) = (field.field_id, &field.name, field.transform);
+            let message = format!(
+                "In UPSERT mode, source column '{source}' of partition field '{id}: {name}: {transform}({})', should be included in equality fields: '[]'",
+                field.source_id
+            );
+            return refused(&message, FlinkClass::ILLEGAL_STATE);
+        }
+        Ok(())
+    }
+
+    /// Returns how rows of these kinds are written.
+    pub(super) fn kind(&self, mode: ChangelogMode) -> WriteKind {
+        let only_inserts = mode == ChangelogMode::INSERT_ONLY;
+        match self.key.is_empty() {
+            false if self.options.is_upsert || !only_inserts => WriteKind::Upsert,
+            // Of a stream every row stays: what was appended before a checkpoint is no more than what came after it.
+            false if self.options.is_batch => WriteKind::LastOfKey,
+            true if !only_inserts && self.options.changes_without_key == ChangesWithoutKey::Mirror => {
+                WriteKind::Mirror
+            }
+            _ => WriteKind::Append,
+        }
+    }
+
+    fn check_overwrite(&self, ctx: &WriterContext) -> Result<bool> {
+        let is_overwrite = ctx.overwrite || self.options.is_overwrite;
+        if is_overwrite && self.options.is_upsert {
+            return Err(Error::validation(
+                "OVERWRITE mode shouldn't be enable when configuring to use UPSERT data stream.",
+            )
+            .class(FlinkClass::ILLEGAL_STATE));
+        }
+        if is_overwrite && !self.options.is_batch {
+            return Err(unbounded_overwrite());
+        }
+        Ok(is_overwrite)
+    }
+
+    /// Loads the table as it is now.
+    async fn current_table(&self) -> Result<IcebergTable> {
+        let table = self.table.reload().await?;
+        if table.metadata().uuid() != self.table.metadata().uuid() {
+            return Err(Error::new(
+                ErrorKind::State,
+                format!("Iceberg table '{}' was dropped and created anew", table.ident()),
+            )
+            .hint("Start the INSERT again."));
+        }
+        Ok(table)
+    }
+
+    /// Tells what was asked for and is done in another way.
+    fn tell_differences(&self, ctx: &WriterContext) {
+        if ctx.writer == 0 && self.options.distribution == DistributionMode::Range {
+            let text = format!(
+                "[INFO] Rows for '{}' are distributed by hash: the distribution mode 'range' is not known.\n",
+                self.table.ident()
+            );
+            ctx.output.print(OutputStream::Err, &text);
+        }
+    }
+
+    /// Returns the columns that say which partition a row is in by their values alone.
+    fn partition_columns(&self, spec: &PartitionSpec) -> Vec<usize> {
+        let identities = spec.fields().iter().filter(|field| field.transform == Transform::Identity);
+        identities
+            .filter_map(|field| self.columns.ids().iter().position(|id| *id == field.source_id))
+            .collect()
+    }
+}
+
+fn unbounded_overwrite() -> Error {
+    Error::validation("Unbounded data stream doesn't support overwrite operation.")
+        .class(FlinkClass::ILLEGAL_STATE)
+        .hint("SET 'execution.runtime-mode' = 'batch';")
+}
+
+/// The error of kinds of rows that have no writer.
+fn no_writer(table: &IcebergTable) -> Error {
+    Error::unsupported(format!("Iceberg table '{}' cannot take updates and deletes yet", table.ident()))
+}
+
+#[async_trait]
+impl DynamicTableSink for IcebergSink {
+    fn summary(&self) -> String {
+        "Iceberg".to_owned()
+    }
+
+    fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
+        match self.kind(requested) {
+            WriteKind::Append => requested,
+            WriteKind::LastOfKey | WriteKind::Upsert | WriteKind::Mirror => ChangelogMode::INSERT_ONLY,
+        }
+    }
+
+    fn supports_overwrite(&self) -> bool {
+        true
+    }
+
+    fn has_single_writer(&self) -> bool {
+        self.options.has_single_writer
+    }
+
+    fn commits_with_checkpoints(&self) -> bool {
+        true
+    }
+
+    fn distribution(&self, keys: &[usize], mode: ChangelogMode) -> Vec<usize> {
+        let partition = match self.options.distribution {
+            DistributionMode::None => Vec::new(),
+            _ => self.partition_columns(self.table.metadata().default_partition_spec()),
+        };
+        match self.kind(mode) {
+            WriteKind::Append => partition,
+            // Rows of one key must meet; those of one partition may, where the key says the partition.
+            _ if !partition.is_empty() && partition.iter().all(|column| keys.contains(column)) => partition,
+            _ => keys.to_vec(),
+        }
+    }
+
+    async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
+        let replaced = match self.check_overwrite(&ctx)? {
+            true => Replaced::TouchedPartitions,
+            false => Replaced::Nothing,
+        };
+        let table = self.current_table().await?;
+        self.tell_differences(&ctx);
+        let metadata = table.metadata();
+        let settings = WriteSettings::new(&self.options.properties(metadata), metadata)?;
+        let kind = self.kind(ctx.mode);
+        let unique_key: &[usize] = match kind {
+            WriteKind::Append => &[],
+            WriteKind::LastOfKey => &self.key,
+            WriteKind::Upsert | WriteKind::Mirror => return Err(no_writer(&table)),
+        };
+        let sink = (ctx.sink_id.as_ref(), ctx.writer);
+        let columns = self.columns.clone();
+        Ok(Box::new(AppendWriter::new(table, columns, settings, sink, unique_key, replaced)?))
+    }
+
+    async fn open_committer(&self, ctx: WriterContext) -> Result<Box<dyn Committer>> {
+        match self.kind(ctx.mode) {
+            WriteKind::Append | WriteKind::LastOfKey => {}
+            WriteKind::Upsert | WriteKind::Mirror => return Err(no_writer(&self.table)),
+        }
+        let table = self.current_table().await?;
+        let (columns, options) = (self.columns.clone(), self.options.clone());
+        Ok(Box::new(IcebergCommitter::new(table, columns, options, &ctx.sink_id)))
+    }
+}

@@ -1,0 +1,78 @@
+//! Removes what a sink that was killed has left: files with its mark that no snapshot knows and no checkpoint is to commit.
+
+use std::collections::{HashMap, HashSet};
+
+use futures::TryStreamExt;
+use iceberg::spec::ManifestFile;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use tracing::{info, warn};
+
+use super::file_names::FileNames;
+use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::storage::store_error;
+use crate::connector::iceberg::table::IcebergTable;
+use crate::error::Result;
+
+/// Removes the unfinished files of a sink, save those that are kept. Whoever calls this knows that the sink does not run.
+///
+/// # Errors
+/// The folder cannot be listed, or a file cannot be removed.
+pub(super) async fn remove_orphans(
+    table: &IcebergTable,
+    data_folder: &str,
+    sink_id: &str,
+    kept: &[&str],
+) -> Result<()> {
+    let (store, folder) = table.files().resolve(data_folder)?;
+    let listed =
+        list(store.as_ref(), &folder).await.map_err(|error| store_error("list", data_folder, error))?;
+    let is_ours = |path: &Path| path.filename().is_some_and(|name| FileNames::is_of(sink_id, name));
+    let mut found: HashMap<Path, String> = HashMap::new();
+    for path in listed.into_iter().filter(is_ours) {
+        let below = path.as_ref().strip_prefix(folder.as_ref()).unwrap_or(path.as_ref());
+        let location = format!("{data_folder}/{}", below.trim_start_matches('/'));
+        found.insert(path, location);
+    }
+    for location in kept {
+        found.remove(&table.files().resolve(location)?.1);
+    }
+    if found.is_empty() {
+        return Ok(());
+    }
+    if let Err(error) = keep_known(table, &mut found).await {
+        // A file too many does no harm; one that is missed would.
+        warn!(table = %table.ident(), %error, "files that a killed job has left stay, as the table's snapshots cannot be read");
+        return Ok(());
+    }
+    info!(table = %table.ident(), files = found.len(), "files that a killed job has left are removed");
+    table.files().delete_all(found.into_values()).await
+}
+
+async fn list(store: &dyn ObjectStore, folder: &Path) -> object_store::Result<Vec<Path>> {
+    let listed: Result<Vec<Path>, object_store::Error> =
+        store.list(Some(folder)).map_ok(|file| file.location).try_collect().await;
+    match listed {
+        Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
+        listed => listed,
+    }
+}
+
+/// Takes files out that any snapshot knows.
+async fn keep_known(table: &IcebergTable, found: &mut HashMap<Path, String>) -> Result<()> {
+    let mut seen = HashSet::new();
+    for snapshot in table.metadata().snapshots() {
+        let manifests = table.table().manifest_list_reader(snapshot).load().await.map_err(from_iceberg)?;
+        let new = manifests.entries().iter().filter(|of| seen.insert(of.manifest_path.clone()));
+        for manifest in new.collect::<Vec<&ManifestFile>>() {
+            let manifest = manifest.load_manifest(table.file_io()).await.map_err(from_iceberg)?;
+            for entry in manifest.entries() {
+                found.remove(&table.files().resolve(entry.file_path())?.1);
+            }
+        }
+        if found.is_empty() {
+            break;
+        }
+    }
+    Ok(())
+}
