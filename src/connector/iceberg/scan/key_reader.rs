@@ -75,7 +75,8 @@ async fn read_file(table: &IcebergTable, file: &LiveFile, ids: &[i32]) -> Result
     let mut columns: Vec<(String, ArrayRef)> = Vec::new();
     for id in ids {
         let field = schema.field_by_id(*id).ok_or_else(|| Error::internal("no such column"))?;
-        let data_type = crate::connector::iceberg::types::to_flink(&field.field_type, field.required).to_arrow();
+        let data_type =
+            crate::connector::iceberg::types::to_flink(&field.field_type, field.required).to_arrow();
         let at = rows.schema().fields().iter().position(|field| {
             field.metadata().get("PARQUET:field_id").map(String::as_str) == Some(id.to_string().as_str())
         });
@@ -85,7 +86,9 @@ async fn read_file(table: &IcebergTable, file: &LiveFile, ids: &[i32]) -> Result
         };
         columns.push((field.name.clone(), column));
     }
-    let keys = RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| (name, column, true)))?;
+    let keys = RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, column)| (name, column, true)),
+    )?;
     let mask: BooleanArray = (0..rows.num_rows() as i64).map(|row| Some(!deleted.contains(&row))).collect();
     let positions = Int64Array::from_iter_values(0..rows.num_rows() as i64);
     let positions = arrow::compute::filter(&positions, &mask)?;

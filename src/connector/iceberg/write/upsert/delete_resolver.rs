@@ -15,8 +15,7 @@ use iceberg::spec::{SnapshotRef, TableMetadata};
 
 use super::index_sync::{KnownSnapshot, row_number, wanted_keys};
 use super::indexed_files::IndexedFiles;
-use super::prepared_upsert::PreparedUpsert;
-use super::replaced_rows::ReplacedRows;
+use super::replaced_rows::{Lookup, ReplacedRows};
 use super::row_identity::{RowIdentity, row_hash_of};
 use crate::connector::iceberg::commit::TableFile;
 use crate::connector::iceberg::scan::{FileDeletes, KeyReadOptions, LiveFile, live_files, read_keys};
@@ -25,21 +24,34 @@ use crate::connector::iceberg::write::position_delete_writer::DeletedRows;
 use crate::error::Result;
 use crate::state::{ABSENT, KeyIndex};
 
+/// A committable that replaces rows.
+#[derive(Debug, Clone)]
+pub(in crate::connector::iceberg::write) struct PreparedUpsert {
+    /// Where the rows were looked up.
+    pub(in crate::connector::iceberg::write) lookup: Lookup,
+    /// New rows.
+    pub(in crate::connector::iceberg::write) data: Vec<TableFile>,
+    /// Deletes of the rows that were found.
+    pub(in crate::connector::iceberg::write) deletes: Vec<TableFile>,
+}
+
 /// What a commit does to a table as it is now.
 #[derive(Debug, Default)]
-pub(super) struct Resolution {
+pub(in crate::connector::iceberg::write) struct Resolution {
     /// The prepared files of deletes, without those whose data file has gone.
-    pub(super) deletes: Vec<TableFile>,
+    pub(in crate::connector::iceberg::write) deletes: Vec<TableFile>,
     /// Rows that are to be deleted beyond them.
-    pub(super) more: Vec<DeletedRows>,
+    pub(in crate::connector::iceberg::write) more: Vec<DeletedRows>,
 }
 
 /// Resolves the deletes of committables, again for every attempt.
 #[derive(Debug)]
-pub(super) struct DeleteResolver<'a> {
+pub(in crate::connector::iceberg::write) struct DeleteResolver<'a> {
     identity: &'a RowIdentity,
-    prepared: &'a [&'a PreparedUpsert],
+    prepared: Vec<&'a PreparedUpsert>,
     branch: Option<&'a str>,
+    /// Rows that later commits take away one by one.
+    reserved: HashSet<(i64, u32)>,
     /// Per committable its keys, once they were needed.
     keys: Vec<Option<KeyIndex>>,
     /// Per committable and file the rows that were found. A file never changes.
@@ -47,27 +59,32 @@ pub(super) struct DeleteResolver<'a> {
 }
 
 impl<'a> DeleteResolver<'a> {
-    /// Makes a resolver for what is committed together.
-    pub(super) fn new(
+    /// Makes a resolver for what is committed together; `later` are those that will be committed after it.
+    pub(in crate::connector::iceberg::write) fn new(
         identity: &'a RowIdentity,
-        prepared: &'a [&'a PreparedUpsert],
+        prepared: Vec<&'a PreparedUpsert>,
+        later: impl Iterator<Item = &'a PreparedUpsert>,
         branch: Option<&'a str>,
     ) -> DeleteResolver<'a> {
         let keys = prepared.iter().map(|_| None).collect();
-        DeleteResolver { identity, prepared, branch, keys, found: HashMap::new() }
+        let reserved = prepared.iter().copied().chain(later).flat_map(single_rows).collect();
+        DeleteResolver { identity, prepared, branch, reserved, keys, found: HashMap::new() }
     }
 
     /// Resolves the deletes for a table.
     ///
     /// # Errors
     /// The table cannot be read.
-    pub(super) async fn resolve(&mut self, table: &IcebergTable) -> Result<Resolution> {
+    pub(in crate::connector::iceberg::write) async fn resolve(
+        &mut self,
+        table: &IcebergTable,
+    ) -> Result<Resolution> {
         let metadata = table.metadata();
         let branch = self.branch.and_then(|branch| metadata.snapshot_for_ref(branch));
         let head = branch.or(metadata.current_snapshot());
         let head_id = head.map(|head| head.snapshot_id());
         let all = self.prepared.iter().flat_map(|prepared| &prepared.deletes).cloned().collect();
-        if self.prepared.iter().all(|prepared| prepared.base.id == head_id) {
+        if self.prepared.iter().all(|prepared| prepared.lookup.base.id == head_id) {
             return Ok(Resolution { deletes: all, more: Vec::new() });
         }
         let live = match head_id {
@@ -86,9 +103,9 @@ impl<'a> DeleteResolver<'a> {
             None => true,
         };
         let mut more: BTreeMap<String, (Arc<TableFile>, Vec<u64>)> = BTreeMap::new();
-        let mut taken = self.taken();
+        let mut taken = self.reserved.clone();
         for at in 0..self.prepared.len() {
-            let base = self.prepared[at].base;
+            let base = self.prepared[at].lookup.base;
             let since = if follows(metadata, head, base) { base.sequence_number } else { -1 };
             let new: Vec<LiveFile> =
                 live.iter().filter(|file| file.file_sequence_number > since).cloned().collect();
@@ -159,7 +176,7 @@ impl<'a> DeleteResolver<'a> {
         taken: &mut HashSet<(i64, u32)>,
     ) -> Result<Vec<(Arc<TableFile>, Vec<u64>)>> {
         let mut missing: HashMap<i128, usize> = HashMap::new();
-        for row in self.prepared[at].replaced.rows_outside(present) {
+        for row in self.prepared[at].lookup.replaced.rows_outside(present) {
             *missing.entry(row.hash).or_default() += 1;
         }
         if missing.is_empty() || files.is_empty() {
@@ -189,14 +206,13 @@ impl<'a> DeleteResolver<'a> {
         }
         Ok(files.into_iter().map(|file| file.data).zip(found).filter(|(_, rows)| !rows.is_empty()).collect())
     }
+}
 
-    /// Returns the rows that are taken away one by one.
-    fn taken(&self) -> HashSet<(i64, u32)> {
-        let rows = self.prepared.iter().filter_map(|prepared| match &prepared.replaced {
-            ReplacedRows::Rows(rows) => Some(rows),
-            ReplacedRows::Keys(_) => None,
-        });
-        rows.flatten().map(|row| (row.file, row.row)).collect()
+/// Returns the rows that a committable takes away one by one.
+fn single_rows(prepared: &PreparedUpsert) -> Vec<(i64, u32)> {
+    match &prepared.lookup.replaced {
+        ReplacedRows::Rows(rows) => rows.iter().map(|row| (row.file, row.row)).collect(),
+        ReplacedRows::Keys(_) => Vec::new(),
     }
 }
 
@@ -227,7 +243,7 @@ async fn keys_of(
 ) -> Result<KeyIndex> {
     let mut index = KeyIndex::new(&identity.key_types())?;
     let mut slots = Vec::new();
-    if let ReplacedRows::Keys(keys) = &prepared.replaced {
+    if let ReplacedRows::Keys(keys) = &prepared.lookup.replaced {
         let found = identity.of_read(keys.columns(), keys.num_rows())?;
         index.intern(&found.keys, &found.hashes, &mut slots)?;
     }

@@ -11,3 +11,8 @@ mod row_buffer;
 mod row_identity;
 mod synced_groups;
 mod upsert_writer;
+
+pub(super) use delete_resolver::{DeleteResolver, PreparedUpsert};
+pub(super) use replaced_rows::{Lookup, LookupRecord};
+pub(super) use row_identity::RowIdentity;
+pub(super) use upsert_writer::{UpsertWriter, state_tables};

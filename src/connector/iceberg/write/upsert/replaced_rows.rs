@@ -12,7 +12,11 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::{Field, Int64Type, Schema, UInt32Type};
 use arrow::ipc::reader::StreamReader;
 use arrow::ipc::writer::StreamWriter;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
 
+use super::index_sync::KnownSnapshot;
 use super::row_identity::RowIdentity;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -21,6 +25,52 @@ const LEVEL: i32 = 1;
 
 /// Limit: what is read again may not be larger than this.
 const BYTES_MAX: usize = 1 << 32;
+
+/// Where the rows were looked up that a commit replaces, and which those are.
+#[derive(Debug, Clone, PartialEq)]
+pub(in crate::connector::iceberg::write) struct Lookup {
+    /// The snapshot that was looked at.
+    pub(super) base: KnownSnapshot,
+    /// What is replaced.
+    pub(super) replaced: ReplacedRows,
+}
+
+/// The form in which a committable keeps it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(in crate::connector::iceberg::write) struct LookupRecord {
+    snapshot: Option<i64>,
+    sequence_number: i64,
+    is_keyed: bool,
+    /// In Base64.
+    replaced: String,
+}
+
+impl Lookup {
+    /// Writes it down.
+    ///
+    /// # Errors
+    /// Columns cannot be written.
+    pub(in crate::connector::iceberg::write) fn to_record(&self) -> Result<LookupRecord> {
+        Ok(LookupRecord {
+            snapshot: self.base.id,
+            sequence_number: self.base.sequence_number,
+            is_keyed: matches!(self.replaced, ReplacedRows::Keys(_)),
+            replaced: STANDARD.encode(self.replaced.to_bytes()?),
+        })
+    }
+
+    /// Reads it again.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub(in crate::connector::iceberg::write) fn from_record(record: &LookupRecord) -> Result<Lookup> {
+        let bytes = STANDARD.decode(&record.replaced).map_err(|error| damaged().caused_by(error))?;
+        Ok(Lookup {
+            base: KnownSnapshot { id: record.snapshot, sequence_number: record.sequence_number },
+            replaced: ReplacedRows::from_bytes(&bytes, record.is_keyed)?,
+        })
+    }
+}
 
 /// What a commit takes away.
 #[derive(Debug, Clone, PartialEq)]
@@ -52,14 +102,6 @@ impl ReplacedRows {
         let fields = fields.map(|(name, data_type)| Field::new(name, data_type, true));
         let schema = Schema::new(fields.collect::<Vec<_>>());
         Ok(ReplacedRows::Keys(RecordBatch::try_new(Arc::new(schema), columns)?))
-    }
-
-    /// Returns whether nothing is taken away beyond what new rows replace.
-    pub(super) fn is_empty(&self) -> bool {
-        match self {
-            ReplacedRows::Keys(keys) => keys.num_rows() == 0,
-            ReplacedRows::Rows(rows) => rows.is_empty(),
-        }
     }
 
     /// Returns the bytes that a checkpoint keeps.

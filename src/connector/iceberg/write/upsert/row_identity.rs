@@ -20,7 +20,7 @@ use crate::state::{RowCodec, hash_rows, key_group};
 
 /// Tells rows apart.
 #[derive(Debug)]
-pub(super) struct RowIdentity {
+pub(in crate::connector::iceberg::write) struct RowIdentity {
     columns: Vec<IdentityColumn>,
     kind: IdentityKind,
 }
@@ -62,7 +62,7 @@ impl RowIdentity {
     ///
     /// # Errors
     /// Rows come to writers by other columns than those of the key, or a column is not written as the table has it.
-    pub(super) fn of_key(
+    pub(in crate::connector::iceberg::write) fn of_key(
         written: &WrittenColumns,
         schema: &Schema,
         key: &[usize],
@@ -80,7 +80,10 @@ impl RowIdentity {
     ///
     /// # Errors
     /// A column's values cannot be compared, or it is not written as the table has it.
-    pub(super) fn of_row(written: &WrittenColumns, schema: &Schema) -> Result<RowIdentity> {
+    pub(in crate::connector::iceberg::write) fn of_row(
+        written: &WrittenColumns,
+        schema: &Schema,
+    ) -> Result<RowIdentity> {
         let columns = identity_columns(written, schema, 0..written.ids().len())?;
         let types = columns.iter().map(|column| (column.data_type.clone(), SortOptions::default()));
         let codec = RowCodec::new(types)?;

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arrow::array::{
-    Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt8Array, UInt64Array,
+    Array, ArrayRef, AsArray, Int64Array, RecordBatch, RecordBatchOptions, StringArray, UInt8Array,
+    UInt64Array,
 };
 use arrow::datatypes::{DataType as ArrowType, Field, Int64Type, Schema, UInt8Type, UInt64Type};
 
@@ -44,7 +45,8 @@ impl SyncedGroups {
     /// # Errors
     /// The rows do not fit.
     pub(super) fn load(&mut self, rows: &RecordBatch) -> Result<()> {
-        let damaged = || Error::new(ErrorKind::State, "the snapshots of a sink were saved with other columns");
+        let damaged =
+            || Error::new(ErrorKind::State, "the snapshots of a sink were saved with other columns");
         let [groups, ids, sequence_numbers, lineages, checkpoints] = rows.columns() else {
             return Err(damaged());
         };
@@ -57,7 +59,8 @@ impl SyncedGroups {
             let id = (!ids.is_null(row)).then(|| ids.value(row));
             let known = KnownSnapshot { id, sequence_number: sequence_numbers.value(row) };
             let known = (known.sequence_number != INCOMPLETE).then_some(known);
-            let lineage = Lineage { name: lineages.value(row).to_owned(), checkpoint: checkpoints.value(row) };
+            let lineage =
+                Lineage { name: lineages.value(row).to_owned(), checkpoint: checkpoints.value(row) };
             self.loaded.insert(groups.value(row), (known, lineage));
         }
         Ok(())

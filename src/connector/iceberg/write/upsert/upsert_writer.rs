@@ -18,7 +18,7 @@ use super::image_order::{ImageOrder, sorted_by_key};
 use super::index_sync::{IndexSync, Ownership};
 use super::key_positions::{KeyPositions, RowPosition};
 use super::net_effect::{Images, NetChange, NetEffect};
-use super::replaced_rows::{ReplacedRow, ReplacedRows};
+use super::replaced_rows::{Lookup, ReplacedRow, ReplacedRows};
 use super::row_identity::{Identified, RowIdentity, row_hash_of};
 use super::synced_groups::SyncedGroups;
 use crate::changelog::ChangelogBatch;
@@ -28,7 +28,7 @@ use crate::connector::iceberg::write::data_file_writer::{DataFileWriter, RowPlac
 use crate::connector::iceberg::write::file_names::FileNames;
 use crate::connector::iceberg::write::file_schema::WrittenColumns;
 use crate::connector::iceberg::write::position_delete_writer::{DeletedRows, PositionDeleteWriter};
-use crate::connector::iceberg::write::prepared_files::{Lookup, PreparedFiles, Replaced};
+use crate::connector::iceberg::write::prepared_files::{PreparedFiles, Replaced};
 use crate::connector::iceberg::write::write_options::WriteOptions;
 use crate::connector::iceberg::write::write_settings::WriteSettings;
 use crate::connector::{CheckpointId, Committable, SinkWriter, WriterContext};
@@ -141,8 +141,8 @@ impl UpsertWriter {
         self.index.purge();
         let files: Vec<TableFile> = prepared.data.iter().chain(&prepared.deletes).cloned().collect();
         let (uuid, lookup) = (metadata.uuid(), Lookup { base, replaced });
-        let files =
-            PreparedFiles::new(&self.lineage, uuid, checkpoint, Replaced::Nothing, &files)?.with_lookup(&lookup)?;
+        let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, Replaced::Nothing, &files)?
+            .with_lookup(&lookup)?;
         self.sync.prepared(files.id.clone(), checkpoint, numbers);
         Ok(files)
     }
@@ -172,7 +172,11 @@ impl UpsertWriter {
     }
 
     /// Takes rows without a key out of the index, as many of each as were retracted.
-    fn take_retracted(&mut self, change: &NetChange, positions: &mut Vec<RowPosition>) -> Result<Vec<ReplacedRow>> {
+    fn take_retracted(
+        &mut self,
+        change: &NetChange,
+        positions: &mut Vec<RowPosition>,
+    ) -> Result<Vec<ReplacedRow>> {
         let slots: Vec<u32> = change.retractions.iter().map(|(slot, _)| *slot).collect();
         let hashes = Identified { keys: self.index.keys(&slots)?, hashes: Vec::new(), groups: None };
         let mut replaced = Vec::new();
@@ -281,8 +285,7 @@ impl SinkWriter for UpsertWriter {
 
     fn take_changes(&mut self) -> Result<Vec<StateChanges>> {
         let positions = self.index.take_changes()?;
-        let snapshots =
-            self.synced.take_changes(&self.ownership, self.sync.known(), self.sync.lineage())?;
+        let snapshots = self.synced.take_changes(&self.ownership, self.sync.known(), self.sync.lineage())?;
         Ok(vec![positions, snapshots])
     }
 
