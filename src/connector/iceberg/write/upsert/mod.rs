@@ -5,11 +5,17 @@ mod image_order;
 mod index_sync;
 mod indexed_files;
 mod key_positions;
+#[cfg(test)]
+mod model_tests;
 mod net_effect;
 mod replaced_rows;
 mod row_buffer;
 mod row_identity;
 mod synced_groups;
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
 mod upsert_writer;
 
 pub(super) use delete_resolver::{DeleteResolver, PreparedUpsert};
