@@ -119,7 +119,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--engines", default="pyiceberg,duckdb,chdb")
     parser.add_argument("--snapshot", type=int)
-    parser.add_argument("--ref", help="a branch or a tag, or how old a snapshot is, as ancestors are counted: main~1")
+    parser.add_argument("--ref", help="a branch or a tag")
     parser.add_argument("--out", type=pathlib.Path)
     parser.add_argument("tables", nargs="+")
     options = parser.parse_args()

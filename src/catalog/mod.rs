@@ -39,6 +39,9 @@ pub struct Procedure {
     pub result: Vec<(String, DataType)>,
 }
 
+/// A partition: its keys in order, each with its value as a text.
+pub type PartitionName = Vec<(String, String)>;
+
 /// A place that holds databases with tables and views. Every call may do I/O; answers are never cached by callers beyond one
 /// statement.
 #[async_trait]
@@ -99,6 +102,11 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// Returns whether PARTITIONED BY may hold transforms such as `bucket(16, id)`.
     fn supports_partition_transforms(&self) -> bool {
         false
+    }
+
+    /// Returns the partitions of a table that `object` has returned, sorted by their values; none where tables keep no list of them.
+    async fn list_partitions(&self, _table: &CatalogTable) -> Result<Vec<PartitionName>> {
+        Ok(Vec::new())
     }
 
     /// Returns the procedures that CALL can run.

@@ -73,6 +73,14 @@ impl ChangelogBatch {
         ChangelogBatch { rows, kinds: self.kinds.clone() }
     }
 
+    /// Returns chosen columns of all rows.
+    ///
+    /// # Errors
+    /// There is no such column.
+    pub fn project(&self, columns: &[usize]) -> Result<ChangelogBatch> {
+        Ok(ChangelogBatch { rows: self.rows.project(columns)?, kinds: self.kinds.clone() })
+    }
+
     /// Returns a part of the rows without copying.
     #[must_use]
     pub fn slice(&self, offset: usize, length: usize) -> ChangelogBatch {

@@ -73,6 +73,11 @@ pub trait TableFactory: Sync {
         &[]
     }
 
+    /// Returns the option that takes the time of FOR SYSTEM_TIME AS OF, in milliseconds since 1970; None if there is only the present.
+    fn time_option(&self) -> Option<&'static str> {
+        None
+    }
+
     /// Loads what sources and sinks of a table need to know beyond its definition. This is the only step that may wait, and it runs
     /// when a statement looks the table up, unless the table's catalog has loaded it.
     ///

@@ -10,6 +10,7 @@ mod factory;
 mod filesystem;
 mod iceberg;
 mod print;
+mod rows_decoder;
 mod sink;
 mod source;
 #[cfg(test)]

@@ -10,6 +10,9 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use bytes::Bytes;
 use datafusion::catalog::TableProvider;
+use datafusion::logical_expr::Expr;
+use futures::FutureExt;
+use futures::future::BoxFuture;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::Result;
@@ -25,12 +28,19 @@ pub enum Boundedness {
 }
 
 /// Which columns a decoder must produce, and in which order.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Projection {
     /// Positions among the physical columns.
     pub physical: Vec<usize>,
     /// Keys of metadata columns; their columns come behind the physical ones.
     pub metadata: Vec<String>,
+}
+
+impl Projection {
+    /// Chooses physical columns.
+    pub fn of_columns(physical: &[usize]) -> Projection {
+        Projection { physical: physical.to_vec(), metadata: Vec::new() }
+    }
 }
 
 /// A piece of input that a worker can decode on its own.
@@ -45,7 +55,7 @@ pub enum Frame {
         /// Offset of the first byte (or record) in the origin.
         offset: u64,
     },
-    /// Rows that need no decoding but projection: all physical columns, then all metadata columns.
+    /// Rows that need no decoding: the columns of the projection that the reader was opened with.
     Rows(ChangelogBatch),
     /// Rows that the decoder makes up: how many, counted on from which.
     Generate {
@@ -127,11 +137,17 @@ pub trait DynamicTableSource: Send + Sync + fmt::Debug {
         None
     }
 
-    /// Opens a reader at a position, or where the options say.
+    /// Returns what EXPLAIN says of a scan with these conditions in batch mode: what is passed over, what is applied. Reads no data.
+    fn scan_summary<'a>(&'a self, _filters: &'a [Expr]) -> BoxFuture<'a, Result<Option<String>>> {
+        async { Ok(None) }.boxed()
+    }
+
+    /// Opens a reader at a position, or where the options say. No other columns are asked for than those of the projection; what a
+    /// position means does not depend on it.
     ///
     /// # Errors
     /// What is to be read does not exist or cannot be reached.
-    fn open(&self, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>>;
+    fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>>;
 
     /// Makes a decoder for the columns of the projection.
     ///

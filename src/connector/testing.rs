@@ -18,7 +18,7 @@ pub(crate) struct Table {
     pub(crate) schema: TableSchema,
     pub(crate) partition_keys: Vec<String>,
     options: TableOptions,
-    config: SessionConfig,
+    pub(crate) config: SessionConfig,
     pub(crate) handle: TableHandle,
 }
 

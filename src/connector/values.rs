@@ -3,10 +3,10 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, RecordBatchOptions};
 use async_trait::async_trait;
 use serde_json::Value;
 
+use super::rows_decoder::RowsDecoder;
 use super::{
     Boundedness, CheckpointId, Committable, Committer, DynamicTableSink, DynamicTableSource, FactoryContext,
     Frame, FrameDecoder, NoCommitter, Projection, SinkWriter, SourceEvent, SourcePosition, SourceReader,
@@ -231,7 +231,10 @@ impl DynamicTableSource for ValuesSource {
         if self.is_bounded { Boundedness::Bounded } else { Boundedness::Unbounded }
     }
 
-    fn open(&self, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+    fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+        if !projection.metadata.is_empty() {
+            return Err(Error::internal("tables of values have no metadata"));
+        }
         let next = match start.and_then(|position| position.get(SPLIT)) {
             None => 0,
             Some(text) => text.parse().map_err(|error| {
@@ -240,18 +243,15 @@ impl DynamicTableSource for ValuesSource {
             })?,
         };
         Ok(Box::new(ValuesReader {
-            batch: self.batch.clone(),
+            batch: self.batch.project(&projection.physical)?,
             next,
             is_bounded: self.is_bounded,
             frame_rows: self.frame_rows,
         }))
     }
 
-    fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {
-        if !projection.metadata.is_empty() {
-            return Err(Error::internal("tables of values have no metadata"));
-        }
-        Ok(Box::new(ValuesDecoder { physical: projection.physical.clone() }))
+    fn decoder(&self, _: &Projection) -> Result<Box<dyn FrameDecoder>> {
+        Ok(Box::new(RowsDecoder))
     }
 }
 
@@ -286,24 +286,6 @@ impl SourceReader for ValuesReader {
     }
 }
 
-struct ValuesDecoder {
-    physical: Vec<usize>,
-}
-
-impl FrameDecoder for ValuesDecoder {
-    fn decode(&mut self, frame: &Frame) -> Result<Vec<ChangelogBatch>> {
-        let Frame::Rows(batch) = frame else {
-            return Err(Error::internal("a frame of another source came to the decoder of values"));
-        };
-        let rows = batch.rows();
-        let schema = rows.schema().project(&self.physical)?;
-        let columns = self.physical.iter().map(|at| Arc::clone(rows.column(*at))).collect();
-        let options = RecordBatchOptions::new().with_row_count(Some(rows.num_rows()));
-        let projected = RecordBatch::try_new_with_options(Arc::new(schema), columns, &options)?;
-        Ok(vec![batch.with_rows(projected)])
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -320,9 +302,9 @@ mod tests {
     }
 
     fn first(source: &dyn DynamicTableSource, physical: &[usize]) -> ChangelogBatch {
-        let mut reader = source.open(None).unwrap();
+        let projection = Projection::of_columns(physical);
+        let mut reader = source.open(&projection, None).unwrap();
         let SourceEvent::Frame(frame) = block_on(reader.next()).unwrap() else { panic!("no frame") };
-        let projection = Projection { physical: physical.to_vec(), metadata: Vec::new() };
         source.decoder(&projection).unwrap().decode(&frame).unwrap().remove(0)
     }
 
@@ -361,7 +343,7 @@ mod tests {
         let mut position = None;
         block_on(async {
             loop {
-                let mut reader = source_.open(position.as_ref()).unwrap();
+                let mut reader = source_.open(&Projection::of_columns(&[0, 1]), position.as_ref()).unwrap();
                 let SourceEvent::Frame(Frame::Rows(rows)) = reader.next().await.unwrap() else { break };
                 sizes.push((cells(&rows)[0].clone(), rows.row_count()));
                 position = Some(reader.position());
@@ -376,10 +358,12 @@ mod tests {
     fn a_table_ends_or_stays_open() {
         let source_ = source(&[("rows", "[]")]).unwrap();
         block_on(async {
-            assert!(matches!(source_.open(None).unwrap().next().await.unwrap(), SourceEvent::EndOfInput));
+            let all = Projection::of_columns(&[0, 1]);
+            let mut reader = source_.open(&all, None).unwrap();
+            assert!(matches!(reader.next().await.unwrap(), SourceEvent::EndOfInput));
             let open = source(&[("rows", "[]"), ("bounded", "false")]).unwrap();
             assert_eq!(open.boundedness(), Boundedness::Unbounded);
-            let mut reader = open.open(None).unwrap();
+            let mut reader = open.open(&all, None).unwrap();
             let waited = tokio::time::timeout(std::time::Duration::from_millis(1), reader.next()).await;
             assert!(waited.is_err());
         });

@@ -17,6 +17,7 @@ use futures::stream::BoxStream;
 use super::extension::UnnestPlanner;
 use super::optimise::optimise_batch;
 use super::provider::SourceTable;
+use super::scan_progress::ScanProgress;
 use crate::connector::Boundedness;
 use crate::error::{Error, Result};
 
@@ -65,6 +66,11 @@ impl BatchQuery {
             .create_physical_plan(&plan, &state)
             .await?;
         Ok(BatchQuery { physical, task: state.task_ctx() })
+    }
+
+    /// Returns how far the query is, once it runs.
+    pub(crate) fn progress(&self) -> ScanProgress {
+        ScanProgress::of(&self.physical)
     }
 
     /// Starts the query. Dropping the stream cancels it.

@@ -13,6 +13,7 @@ mod insert;
 mod membership;
 mod optimise;
 mod provider;
+mod scan_progress;
 mod stream;
 mod tables;
 
@@ -26,6 +27,7 @@ pub(crate) use graph::{
 pub(crate) use graph::{InputEdge, JoinKey, SortKey};
 pub(crate) use insert::BoundInsert;
 pub(crate) use provider::SourceTable;
+pub(crate) use scan_progress::ScanProgress;
 pub(crate) use tables::BoundTable;
 
 use std::sync::Arc;

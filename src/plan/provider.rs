@@ -17,10 +17,12 @@ use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown, TableSource};
 use datafusion::physical_expr::EquivalenceProperties;
 use datafusion::physical_plan::execution_plan::{Boundedness as PlanBoundedness, EmissionType};
+use datafusion::physical_plan::metrics::{Count, ExecutionPlanMetricsSet, MetricBuilder, MetricsSet};
 use datafusion::physical_plan::stream::RecordBatchStreamAdapter;
 use datafusion::physical_plan::{DisplayAs, DisplayFormatType, ExecutionPlan, Partitioning, PlanProperties};
 use futures::{Stream, StreamExt, TryStreamExt, stream};
 
+use super::scan_progress::BYTES_SCANNED;
 use super::tables::BoundTable;
 use crate::catalog::CatalogTable;
 use crate::changelog::ChangelogBatch;
@@ -146,14 +148,15 @@ impl SourceTable {
         Projection { physical, metadata }
     }
 
-    /// Reads the given columns: opens a reader and decodes up to `workers` frames at a time, in order.
-    pub(crate) fn read(
+    /// Reads the given columns: opens a reader and decodes up to `workers` frames at a time, in order. Counts the bytes of frames.
+    fn read(
         &self,
         columns: &[usize],
         workers: usize,
+        bytes: Count,
     ) -> Result<impl Stream<Item = Result<ChangelogBatch>> + Send + use<>> {
         let projection = self.projection(columns);
-        let reader = self.source.open(None)?;
+        let reader = self.source.open(&projection, None)?;
         let decoder = self.source.decoder(&projection)?;
         let decoders = Arc::new(DecoderPool {
             source: Arc::clone(&self.source),
@@ -168,6 +171,9 @@ impl SourceTable {
         });
         let decoded = frames
             .map(move |frame: Result<Frame>| {
+                if let Ok(Frame::Bytes { data, .. }) = &frame {
+                    bytes.add(data.len());
+                }
                 let decoders = Arc::clone(&decoders);
                 async move {
                     let frame = frame?;
@@ -265,6 +271,12 @@ struct ScanExec {
     columns: Vec<usize>,
     schema: SchemaRef,
     properties: Arc<PlanProperties>,
+    metrics: ExecutionPlanMetricsSet,
+}
+
+/// Returns about how many bytes a scan of ours reads; None for other plans, and where it is not known.
+pub(super) fn scan_bytes(plan: &dyn ExecutionPlan) -> Option<u64> {
+    plan.as_any().downcast_ref::<ScanExec>()?.table.source.estimated_bytes()
 }
 
 impl ScanExec {
@@ -283,7 +295,7 @@ impl ScanExec {
             EmissionType::Incremental,
             boundedness,
         ));
-        ScanExec { table, columns, schema, properties }
+        ScanExec { table, columns, schema, properties, metrics: ExecutionPlanMetricsSet::new() }
     }
 }
 
@@ -317,6 +329,10 @@ impl ExecutionPlan for ScanExec {
         Ok(self)
     }
 
+    fn metrics(&self) -> Option<MetricsSet> {
+        Some(self.metrics.clone_inner())
+    }
+
     fn execute(&self, _: usize, _: Arc<TaskContext>) -> datafusion::error::Result<SendableRecordBatchStream> {
         // The columns that a decoder yields are physical ones first; the plan may want another order.
         let mut ordered = self.columns.clone();
@@ -329,8 +345,11 @@ impl ExecutionPlan for ScanExec {
         let is_ordered = order.iter().enumerate().all(|(at, from)| at == *from);
         let workers = std::thread::available_parallelism().map_or(1, usize::from);
         let schema = Arc::clone(&self.schema);
-        let rows = self.table.read(&ordered, workers)?.map(move |batch| {
+        let bytes = MetricBuilder::new(&self.metrics).counter(BYTES_SCANNED, 0);
+        let row_count = MetricBuilder::new(&self.metrics).output_rows(0);
+        let rows = self.table.read(&ordered, workers, bytes)?.map(move |batch| {
             let (rows, kinds) = batch?.into_parts();
+            row_count.add(rows.num_rows());
             if kinds.is_some() {
                 return Err(
                     Error::unsupported("a table whose rows change cannot be read in batch mode yet").into()

@@ -142,6 +142,30 @@ impl BoundTable {
         Ok(changed)
     }
 
+    /// Returns the table as it was at a time, in milliseconds since 1970.
+    ///
+    /// # Errors
+    /// The connector keeps no earlier versions, or the options name a time already.
+    pub(crate) fn as_of(&self, millis: i64) -> Result<BoundTable> {
+        let (factory, _) = self.factory()?;
+        let Some(option) = factory.time_option() else {
+            return Err(Error::unsupported(format!(
+                "table '{}' cannot be read as of a time: connector '{}' knows only what it holds now",
+                self.identifier,
+                factory.identifier()
+            )));
+        };
+        let mut changed = self.clone();
+        let options = &mut Arc::make_mut(&mut changed.table).options;
+        match options.insert(option.to_owned(), millis.to_string()) {
+            None => Ok(changed),
+            Some(_) => Err(Error::validation(format!(
+                "the time of table '{}' is said twice: by FOR SYSTEM_TIME AS OF and by option '{option}'",
+                self.identifier
+            ))),
+        }
+    }
+
     /// Lets the connector load what it needs to know beyond the definition, unless the catalog has.
     ///
     /// # Errors

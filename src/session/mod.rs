@@ -25,7 +25,9 @@ pub use crate::connector::{OutputPort, OutputStream, TABLE_FACTORIES, TableFacto
 pub use crate::format::{FORMAT_FACTORIES, FormatFactory};
 pub use crate::runtime::JobStatus;
 pub use jobs::{JobEnd, JobProgress, JobRegistry, JobSummary, StoppedJob};
-pub use result::{JobId, QueryResult, ResultColumn, ResultTable, StatementResult};
+pub use result::{
+    JobId, ProgressProbe, QueryProgress, QueryResult, ResultColumn, ResultTable, StatementResult,
+};
 
 use modules::Modules;
 

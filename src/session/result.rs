@@ -45,6 +45,20 @@ pub struct ResultTable {
     pub rows: RecordBatch,
 }
 
+/// How much of its input a query has read.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct QueryProgress {
+    /// The rows.
+    pub rows: u64,
+    /// The bytes; 0 where nobody counts them.
+    pub bytes: u64,
+    /// Which part of all that is, between 0 and 1, if that is known.
+    pub fraction: Option<f64>,
+}
+
+/// Tells how far a query is.
+pub type ProgressProbe = Arc<dyn Fn() -> QueryProgress + Send + Sync>;
+
 /// Rows of a query, as they come.
 pub struct QueryResult {
     /// The columns.
@@ -53,6 +67,8 @@ pub struct QueryResult {
     pub is_streaming: bool,
     /// The rows. Dropping the stream cancels the query.
     pub stream: BoxStream<'static, Result<ChangelogBatch>>,
+    /// Tells how far a batch query is; None for changes, which have no end.
+    pub progress: Option<ProgressProbe>,
 }
 
 impl fmt::Debug for QueryResult {

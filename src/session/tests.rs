@@ -467,3 +467,24 @@ fn executing_can_move_between_threads() {
     let statement = parse_statement("SHOW TABLES").unwrap();
     is_send(session.execute(&statement, "SHOW TABLES"));
 }
+
+#[tokio::test]
+async fn a_batch_query_tells_how_much_it_has_read() {
+    use futures::StreamExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("t.csv"), "1\n2\n3\n").unwrap();
+    let mut session = TestSession::with(&[("execution.runtime-mode", "batch")]);
+    let path = folder.path().display();
+    let create = format!(
+        "CREATE TABLE t (id INT) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv')"
+    );
+    session.expect(&[(&create, "ok")]).await;
+    let text = "SELECT COUNT(*) FROM t";
+    let answer = session.0.execute(&parse_statement(text).unwrap(), text).await.unwrap();
+    let StatementResult::Query(mut query) = answer else { panic!("no query") };
+    let progress = query.progress.take().unwrap();
+    assert_eq!(progress(), super::QueryProgress { rows: 0, bytes: 0, fraction: Some(0.0) });
+    while query.stream.next().await.transpose().unwrap().is_some() {}
+    assert_eq!(progress(), super::QueryProgress { rows: 3, bytes: 6, fraction: Some(1.0) });
+}

@@ -15,6 +15,7 @@ mod keywords;
 mod panics;
 mod print;
 mod progress;
+mod query_painter;
 mod repl;
 mod runner;
 mod script;

@@ -10,7 +10,7 @@ use super::Table;
 
 /// Returns the rows of a frame as text.
 fn decode(source: &Arc<dyn DynamicTableSource>, frame: &Frame) -> Vec<String> {
-    let projection = Projection { physical: vec![0, 1], metadata: Vec::new() };
+    let projection = Projection::of_columns(&[0, 1]);
     let mut rows = Vec::new();
     for batch in source.decoder(&projection).unwrap().decode(frame).unwrap() {
         let columns = batch.rows().columns();
@@ -29,7 +29,7 @@ async fn read(
     source: &Arc<dyn DynamicTableSource>,
     start: Option<&SourcePosition>,
 ) -> (Vec<String>, Vec<(usize, SourcePosition)>) {
-    let mut reader = source.open(start).unwrap();
+    let mut reader = source.open(&Projection::of_columns(&[0, 1]), start).unwrap();
     let (mut rows, mut positions) = (Vec::new(), vec![(0, reader.position())]);
     while let SourceEvent::Frame(frame) = reader.next().await.unwrap() {
         rows.extend(decode(source, &frame));
@@ -61,7 +61,7 @@ async fn check_restarts(table: &Table, rows: &[String]) {
     let mut position = None;
     loop {
         let source = table.source();
-        let mut reader = source.open(position.as_ref()).unwrap();
+        let mut reader = source.open(&Projection::of_columns(&[0, 1]), position.as_ref()).unwrap();
         let SourceEvent::Frame(frame) = reader.next().await.unwrap() else { break };
         let behind = reader.position();
         // What is read ahead and then lost comes again.
@@ -75,7 +75,7 @@ async fn check_restarts(table: &Table, rows: &[String]) {
 /// A checkpoint may be reported late, twice, or not at all.
 async fn check_checkpoints(table: &Table, rows: &[String], positions: &[(usize, SourcePosition)]) {
     let source = table.source();
-    let mut reader = source.open(None).unwrap();
+    let mut reader = source.open(&Projection::of_columns(&[0, 1]), None).unwrap();
     let mut read = Vec::new();
     let mut number = 0;
     while let SourceEvent::Frame(frame) = reader.next().await.unwrap() {
@@ -91,7 +91,7 @@ async fn check_checkpoints(table: &Table, rows: &[String], positions: &[(usize, 
 /// `next` is cancel-safe: a call that is dropped loses nothing.
 async fn check_dropped_calls(table: &Table, rows: &[String]) {
     let source = table.source();
-    let mut reader = source.open(None).unwrap();
+    let mut reader = source.open(&Projection::of_columns(&[0, 1]), None).unwrap();
     let mut read = Vec::new();
     loop {
         let event = tokio::select! {

@@ -99,7 +99,7 @@ impl DynamicTableSource for DatagenSource {
         self.row_count.is_some() || self.sequence_end.is_some()
     }
 
-    fn open(&self, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+    fn open(&self, _: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
         let end = self.row_count.into_iter().chain(self.sequence_end).min();
         Ok(Box::new(RateReader::new(self.rate, end, start)?))
     }
@@ -176,7 +176,9 @@ mod tests {
             ("fields.b.length", "4"),
         ];
         let read = |source: &dyn DynamicTableSource| {
-            let frames = block_on(async { read_all(&mut *source.open(None).unwrap()).await.unwrap() });
+            let frames = block_on(async {
+                read_all(&mut *source.open(&Projection::default(), None).unwrap()).await.unwrap()
+            });
             let mut decoder =
                 source.decoder(&Projection { physical: vec![0], metadata: Vec::new() }).unwrap();
             frames
@@ -210,7 +212,7 @@ mod tests {
             let mut position = None;
             // Every frame comes from a reader of its own, as if the job had crashed behind each.
             loop {
-                let mut reader = source.open(position.as_ref()).unwrap();
+                let mut reader = source.open(&projection, position.as_ref()).unwrap();
                 let SourceEvent::Frame(frame) = reader.next().await.unwrap() else { break };
                 position = Some(reader.position());
                 for batch in source.decoder(&projection).unwrap().decode(&frame).unwrap() {

@@ -61,7 +61,7 @@ impl DynamicTableSource for FilesystemSource {
         listing::list(&self.table).ok().map(|files| files.iter().map(|file| file.size).sum())
     }
 
-    fn open(&self, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+    fn open(&self, _: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
         let reader =
             FileReader::new(Arc::clone(&self.table), self.format.framing(), self.frame_bytes, start)?;
         Ok(Box::new(reader))
@@ -162,7 +162,7 @@ mod tests {
     }
 
     fn rows(source: &dyn DynamicTableSource, physical: &[usize], metadata: &[&str]) -> Result<Vec<String>> {
-        let mut reader = source.open(None)?;
+        let mut reader = source.open(&Projection::default(), None)?;
         let frames = block_on(read_all(&mut *reader))?;
         decode(source, &frames, physical, metadata)
     }
@@ -226,7 +226,7 @@ mod tests {
     fn what_does_not_exist_is_an_error_at_open() {
         let folder = tempfile::tempdir().unwrap();
         let source = source(&folder.path().join("nope"), &[], &[]);
-        let error = source.open(None).err().unwrap();
+        let error = source.open(&Projection::default(), None).err().unwrap();
         assert!(error.message().ends_with("nope does not exist"));
         assert_eq!(error.flink_class().name(), "java.io.FileNotFoundException");
     }
@@ -266,14 +266,14 @@ mod tests {
         let source = source(folder.path(), &[], &[("source.monitor-interval", "5 ms")]);
         assert_eq!(source.boundedness(), Boundedness::Unbounded);
         block_on(async {
-            let mut reader = source.open(None).unwrap();
+            let mut reader = source.open(&Projection::default(), None).unwrap();
             let SourceEvent::Frame(first) = reader.next().await.unwrap() else { panic!("no frame") };
             assert_eq!(decode(&*source, &[first], &[0], &[]).unwrap(), ["1"]);
             write(folder.path(), "a.csv", b"2,a,2020-01-01\n");
             let SourceEvent::Frame(second) = reader.next().await.unwrap() else { panic!("no frame") };
             assert_eq!(decode(&*source, &[second], &[0], &[]).unwrap(), ["2"]);
             write(folder.path(), "c.csv", b"3,a,2020-01-01\n");
-            let mut resumed = source.open(Some(&reader.position())).unwrap();
+            let mut resumed = source.open(&Projection::default(), Some(&reader.position())).unwrap();
             let SourceEvent::Frame(third) = resumed.next().await.unwrap() else { panic!("no frame") };
             assert_eq!(decode(&*source, &[third], &[0], &[]).unwrap(), ["3"]);
         });
@@ -286,7 +286,7 @@ mod tests {
         write(folder.path(), "b.csv", b"2,a,2020-01-01\n");
         let source = source(folder.path(), &[], &[("source.monitor-interval", "1 ms")]);
         block_on(async {
-            let mut reader = source.open(None).unwrap();
+            let mut reader = source.open(&Projection::default(), None).unwrap();
             for _ in 0..2 {
                 reader.next().await.unwrap();
             }
@@ -301,7 +301,7 @@ mod tests {
             for (name, at) in [("c.csv", "20"), ("x.csv", "3")] {
                 let path = folder.path().join(name).display().to_string();
                 let position = SourcePosition::from([(path.clone(), at.to_owned())]);
-                let error = source.open(Some(&position)).err().unwrap();
+                let error = source.open(&Projection::default(), Some(&position)).err().unwrap();
                 let expected = format!("file '{path}' was read up to offset {at} and is now gone or shorter");
                 assert_eq!(error.message(), expected);
             }
@@ -325,7 +325,9 @@ mod tests {
             rows(&*source, &[2, 1], &keys).unwrap(),
             ["2020-01-01|a|t|a.json|NULL", "2020-01-01|b|t|a.json|NULL"]
         );
-        let frames = block_on(async { read_all(&mut *source.open(None).unwrap()).await.unwrap() });
+        let frames = block_on(async {
+            read_all(&mut *source.open(&Projection::default(), None).unwrap()).await.unwrap()
+        });
         let projection = Projection { physical: vec![0, 2], metadata: Vec::new() };
         let batch = source.decoder(&projection).unwrap().decode(&frames[0]).unwrap().remove(0);
         assert_eq!(batch.kind_bytes(), Some(&[1_u8, 2][..]));
@@ -356,7 +358,7 @@ mod tests {
             source.frame_bytes = frame_bytes;
             let expected: Vec<String> = names.iter().enumerate().map(|(id, name)| format!("{id}|{name}")).collect();
             let frames = block_on(async {
-                let mut reader = source.open(None).unwrap();
+                let mut reader = source.open(&Projection::default(), None).unwrap();
                 let mut frames = Vec::new();
                 for _ in 0..stop {
                     match reader.next().await.unwrap() {
@@ -364,7 +366,7 @@ mod tests {
                         SourceEvent::EndOfInput => break,
                     }
                 }
-                let mut resumed = source.open(Some(&reader.position())).unwrap();
+                let mut resumed = source.open(&Projection::default(), Some(&reader.position())).unwrap();
                 frames.extend(read_all(&mut *resumed).await.unwrap());
                 frames
             });

@@ -14,8 +14,15 @@
 mod catalog;
 mod commit;
 mod error;
+mod metadata_table;
 mod options;
+mod partition_text;
+mod partition_type;
+mod partitions;
+mod read_options;
+mod read_target;
 mod scan;
+mod snapshot_refs;
 mod storage;
 mod table;
 mod types;
@@ -26,6 +33,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 pub(super) use catalog::IcebergCatalogs;
+use metadata_table::MetadataTable;
 use table::IcebergTable;
 
 use super::{DynamicTableSink, DynamicTableSource, FactoryContext, TableFactory};
@@ -47,7 +55,11 @@ impl TableFactory for Iceberg {
     }
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
-        options::TABLE_OPTIONS
+        options::table_options()
+    }
+
+    fn time_option(&self) -> Option<&'static str> {
+        Some(read_options::TIME_OPTION)
     }
 
     async fn load(&self, ctx: &FactoryContext<'_>) -> Result<TableHandle> {
@@ -55,11 +67,17 @@ impl TableFactory for Iceberg {
     }
 
     fn create_source(&self, ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSource>> {
-        scan::create_source(&loaded(ctx)?, ctx)
+        match ctx.handle.get::<MetadataTable>() {
+            Some(table) => table.create_source(ctx),
+            None => scan::create_source(&loaded(ctx)?, ctx),
+        }
     }
 
     fn create_sink(&self, ctx: &FactoryContext<'_>) -> Result<Arc<dyn DynamicTableSink>> {
-        write::create_sink(&loaded(ctx)?, ctx)
+        match ctx.handle.get::<MetadataTable>() {
+            Some(table) => Err(table.not_written(ctx.table)),
+            None => write::create_sink(&loaded(ctx)?, ctx),
+        }
     }
 }
 

@@ -1,6 +1,16 @@
-//! The options of a table: in its WITH, in hints, and as properties of the Iceberg table.
+//! The options of a table: in its WITH, in hints, and as properties of the Iceberg table. One list per concern, joined here.
 
+use std::sync::LazyLock;
+
+use super::read_options::READ_OPTIONS;
+use super::write::WRITE_OPTIONS;
 use crate::options::OptionDef;
 
 /// The options of `'connector' = 'iceberg'`.
-pub(super) const TABLE_OPTIONS: &[&dyn OptionDef] = super::write::WRITE_OPTIONS;
+static TABLE_OPTIONS: LazyLock<Vec<&'static dyn OptionDef>> =
+    LazyLock::new(|| [READ_OPTIONS, WRITE_OPTIONS].concat());
+
+/// Returns the options of `'connector' = 'iceberg'`, of reading and of writing.
+pub(super) fn table_options() -> &'static [&'static dyn OptionDef] {
+    &TABLE_OPTIONS
+}

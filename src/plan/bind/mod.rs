@@ -18,6 +18,7 @@ mod scope;
 mod select;
 mod set_operation;
 mod subquery;
+mod table_version;
 mod unnest;
 mod window;
 

@@ -46,13 +46,10 @@ impl Binder<'_> {
                 if args.is_some() {
                     return Err(self.unsupported(name, "a table function"));
                 }
-                if version.is_some() {
-                    return Err(self.unsupported(name, "FOR SYSTEM_TIME AS OF"));
-                }
                 if sample.is_some() {
                     return Err(self.unsupported(name, "TABLESAMPLE"));
                 }
-                self.bind_table(name, alias.as_ref())
+                self.bind_table(name, version.as_ref(), alias.as_ref())
             }
             ast::TableFactor::Derived { lateral: false, subquery, alias, sample: None } => {
                 let query = self.bind_query(subquery)?;
@@ -75,27 +72,44 @@ impl Binder<'_> {
     pub(super) fn bind_table(
         &mut self,
         name: &ast::ObjectName,
+        version: Option<&ast::TableVersion>,
         alias: Option<&ast::TableAlias>,
     ) -> Result<Relation> {
         let parts = name_parts(name);
+        let time = match version {
+            None => None,
+            Some(ast::TableVersion::ForSystemTimeAsOf(time)) => Some(time),
+            Some(other) => return Err(self.unsupported(name, &other.to_string())),
+        };
         if let [single] = parts.as_slice()
             && let Some(query) = self.ctes.iter().rev().find_map(|names| names.get(single)).cloned()
         {
+            if time.is_some() {
+                return Err(self.only_of_tables(name, single));
+            }
             let query = self.renumbered(query)?;
             let text = quoted(single);
             self.note(name.span(), || text);
             return self.aliased(query, parts, alias);
         }
         let span = self.span(name);
-        self.note_table(name, &parts, alias);
+        self.note_table(name, &parts, alias.is_some() || time.is_some());
         let hints: Vec<Hint> =
             self.positions.hints_behind(span.end).filter(|hint| hint.name == "OPTIONS").cloned().collect();
         let relation = match self.tables.get(&parts) {
             ResolvedName::Table(table) => {
                 let relation = identifier_parts(&table.identifier);
-                self.scan(&table.with_hints(&hints).map_err(|error| error.at(span))?, relation)?
+                let table = table.with_hints(&hints).map_err(|error| error.at(span))?;
+                let table = match time {
+                    Some(time) => self.as_of(table, time)?,
+                    None => table,
+                };
+                self.scan(&table, relation)?
             }
             ResolvedName::View(view) => {
+                if time.is_some() {
+                    return Err(self.only_of_tables(name, &view.identifier.to_string()));
+                }
                 if !hints.is_empty() {
                     return Err(Error::validation(format!(
                         "View '{}' cannot be enriched with new options. Hints can only be applied to tables.",
@@ -123,14 +137,15 @@ impl Binder<'_> {
     }
 
     /// Notes the full name of a table; without an alias its last part is one.
-    fn note_table(&mut self, name: &ast::ObjectName, parts: &[String], alias: Option<&ast::TableAlias>) {
+    /// Behind a time there is no place for an alias.
+    fn note_table(&mut self, name: &ast::ObjectName, parts: &[String], is_complete: bool) {
         let identifier = match self.tables.get(parts) {
             ResolvedName::Table(table) => table.identifier.quoted(),
             ResolvedName::View(view) => view.identifier.quoted(),
             ResolvedName::Missing { .. } => return,
         };
         let last = parts.last().map_or_else(String::new, |part| quoted(part));
-        let text = if alias.is_some() { identifier } else { format!("{identifier} AS {last}") };
+        let text = if is_complete { identifier } else { format!("{identifier} AS {last}") };
         self.note(name.span(), || text);
     }
 

@@ -30,7 +30,7 @@ impl Binder<'_> {
                 let name = ast::ObjectName(
                     parts.map(|part| ast::ObjectNamePart::Identifier(ast::Ident::new(part))).collect(),
                 );
-                let relation = self.bind_table(&name, None)?;
+                let relation = self.bind_table(&name, None, None)?;
                 let columns = relation.scope.columns.into_iter().map(|column| OutputColumn {
                     name: column.name,
                     data_type: column.data_type,

@@ -13,6 +13,7 @@ use super::stage::{SourceDecoder, Stage, constant_rows};
 use super::worker::Worker;
 use super::writer_task::WriterMessage;
 use crate::changelog::{ChangelogBatch, ChangelogMode};
+use crate::connector::Projection;
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable, aggregate_calls};
 use crate::runtime::checkpoint::{Claims, OperatorChanges, OperatorClaim};
@@ -122,10 +123,10 @@ impl Blueprint {
         Ok(values)
     }
 
-    /// Returns the sources.
-    pub(super) fn sources(&self) -> impl Iterator<Item = (NodeId, &SourceTable)> {
+    /// Returns the sources, each with what is read of it.
+    pub(super) fn sources(&self) -> impl Iterator<Item = (NodeId, &SourceTable, Projection)> {
         self.graph.nodes.iter().enumerate().filter_map(|(at, node)| match &node.spec {
-            OperatorSpec::Source { table, .. } => Some((at, table.as_ref())),
+            OperatorSpec::Source { table, columns } => Some((at, table.as_ref(), table.projection(columns))),
             _ => None,
         })
     }

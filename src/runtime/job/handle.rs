@@ -182,7 +182,7 @@ async fn start(
 ) -> Result<JobHandle> {
     let blueprint = Blueprint::new(graph, &settings)?;
     let (store, origin) = open_store(&mut settings).await?;
-    let sources: BTreeSet<NodeId> = blueprint.sources().map(|(node, _)| node).collect();
+    let sources: BTreeSet<NodeId> = blueprint.sources().map(|(node, ..)| node).collect();
     let operators = (0..blueprint.node_count()).map(|node| OperatorMetrics {
         name: blueprint.name(node),
         is_source: sources.contains(&node),

@@ -62,7 +62,7 @@ impl Lockstep {
 
     /// Returns the sources with the names of their tables.
     pub(crate) fn sources(&self) -> Vec<(NodeId, String)> {
-        self.blueprint.sources().map(|(node, table)| (node, table.name.clone())).collect()
+        self.blueprint.sources().map(|(node, table, _)| (node, table.name.clone())).collect()
     }
 
     /// Reads all rows of a source that holds them in one frame.
@@ -70,9 +70,9 @@ impl Lockstep {
     /// # Errors
     /// The source cannot be read.
     pub(crate) async fn all_rows(&self, source: NodeId) -> Result<Option<ChangelogBatch>> {
-        let found = self.blueprint.sources().find(|(node, _)| *node == source);
-        let (_, table) = found.ok_or_else(|| Error::internal("there is no such source"))?;
-        match table.source.open(None)?.next().await? {
+        let found = self.blueprint.sources().find(|(node, ..)| *node == source);
+        let (_, table, projection) = found.ok_or_else(|| Error::internal("there is no such source"))?;
+        match table.source.open(&projection, None)?.next().await? {
             SourceEvent::Frame(Frame::Rows(rows)) => Ok(Some(rows)),
             _ => Ok(None),
         }

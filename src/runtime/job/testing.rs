@@ -110,19 +110,21 @@ impl DynamicTableSource for Shared {
         if self.0.ends { Boundedness::Bounded } else { Boundedness::Unbounded }
     }
 
-    fn open(&self, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+    fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
         let next = start.and_then(|position| position.get("0")).map_or(0, |next| next.parse().unwrap());
-        Ok(Box::new(ScriptedReader { source: Arc::clone(&self.0), steps: self.0.steps.subscribe(), next }))
+        let (source, steps) = (Arc::clone(&self.0), self.0.steps.subscribe());
+        Ok(Box::new(ScriptedReader { source, steps, physical: projection.physical.clone(), next }))
     }
 
-    fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {
-        Ok(Box::new(ScriptedDecoder { physical: projection.physical.clone() }))
+    fn decoder(&self, _: &Projection) -> Result<Box<dyn FrameDecoder>> {
+        Ok(Box::new(ScriptedDecoder))
     }
 }
 
 struct ScriptedReader {
     source: Arc<ScriptedSource>,
     steps: watch::Receiver<Vec<Step>>,
+    physical: Vec<usize>,
     next: usize,
 }
 
@@ -142,7 +144,7 @@ impl SourceReader for ScriptedReader {
             offset: next as u64,
         };
         let frame = match step {
-            Step::Rows(batch) => Frame::Rows(batch),
+            Step::Rows(batch) => Frame::Rows(batch.project(&self.physical)?),
             Step::Bytes(count) => bytes(b".", count),
             Step::BadFrame => bytes(b"bad", 1),
             Step::Panic => bytes(b"panic", 1),
@@ -170,14 +172,12 @@ impl SourceReader for ScriptedReader {
     }
 }
 
-struct ScriptedDecoder {
-    physical: Vec<usize>,
-}
+struct ScriptedDecoder;
 
 impl FrameDecoder for ScriptedDecoder {
     fn decode(&mut self, frame: &Frame) -> Result<Vec<ChangelogBatch>> {
         match frame {
-            Frame::Rows(batch) => Ok(vec![batch.with_rows(batch.rows().project(&self.physical)?)]),
+            Frame::Rows(batch) => Ok(vec![batch.clone()]),
             Frame::Bytes { data, offset, .. } => match &data[..] {
                 b"bad" => Err(Error::data("a bad record")),
                 b"panic" => panic!("a decoder that cannot cope"),

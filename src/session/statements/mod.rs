@@ -12,6 +12,7 @@ mod insert;
 mod jar;
 mod job;
 mod module;
+mod partitions;
 mod query;
 mod row_level;
 mod set;

@@ -6,9 +6,11 @@ use futures::StreamExt;
 
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
-use crate::plan::Planner;
+use crate::plan::{Planner, ScanProgress};
 use crate::runtime::JobHandle;
-use crate::session::{JobId, QueryResult, ResultColumn, Session, StatementResult};
+use crate::session::{
+    JobId, ProgressProbe, QueryProgress, QueryResult, ResultColumn, Session, StatementResult,
+};
 use crate::sql::Query;
 
 impl Session {
@@ -20,13 +22,23 @@ impl Session {
             .map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type: data_type.clone() })
             .collect();
         let is_streaming = planned.is_streaming();
-        let stream = if is_streaming {
+        let (stream, progress) = if is_streaming {
             let (graph, settings) = (planned.job_graph()?, self.query_settings(JobId::random())?);
-            JobHandle::start_collect(graph, settings, Arc::clone(&self.output)).await?.1
+            (JobHandle::start_collect(graph, settings, Arc::clone(&self.output)).await?.1, None)
         } else {
-            let rows = planned.prepare_batch().await?.execute()?;
-            rows.map(|rows| rows.map(ChangelogBatch::inserts)).boxed()
+            let query = planned.prepare_batch().await?;
+            let progress = probe(query.progress());
+            (query.execute()?.map(|rows| rows.map(ChangelogBatch::inserts)).boxed(), Some(progress))
         };
-        Ok(StatementResult::Query(QueryResult { columns: Arc::new(columns), is_streaming, stream }))
+        let columns = Arc::new(columns);
+        Ok(StatementResult::Query(QueryResult { columns, is_streaming, stream, progress }))
     }
+}
+
+/// Makes the probe of a query's scans.
+fn probe(progress: ScanProgress) -> ProgressProbe {
+    Arc::new(move || {
+        let read = progress.read();
+        QueryProgress { rows: read.rows, bytes: read.bytes, fraction: read.fraction }
+    })
 }

@@ -1,6 +1,5 @@
 //! SHOW of everything that is a list. The texts of SHOW CREATE are in `show_create`.
 
-use crate::catalog::CatalogObject;
 use crate::error::{Error, Result};
 use crate::function::{FUNCTIONS, aggregate_names};
 use crate::session::like_pattern::matches;
@@ -57,7 +56,7 @@ impl Session {
             ShowWhat::Jars => text_table("jars", &self.jars),
             ShowWhat::Jobs => self.show_jobs(),
             ShowWhat::Columns(table) => self.show_columns(table, like).await,
-            ShowWhat::Partitions { table, .. } => self.show_partitions(table).await,
+            ShowWhat::Partitions { table, partition } => self.show_partitions(table, partition).await,
             ShowWhat::CreateTable(table) => self.show_create_table(table).await,
             ShowWhat::CreateView(view) => self.show_create_view(view).await,
             ShowWhat::CreateCatalog(catalog) => self.show_create_catalog(catalog),
@@ -135,27 +134,6 @@ impl Session {
         };
         let names = catalog.procedures()?.into_iter().map(|procedure| procedure.name).collect();
         filtered("procedure name", names, like)
-    }
-
-    /// Lists the partitions of a table, which only tables of other catalogs have.
-    async fn show_partitions(&self, table: &ObjectName) -> Result<StatementResult> {
-        let identifier = self.resolve(table)?;
-        let Some(found) = self.catalogs.object(&identifier).await? else {
-            let message = format!("Table {} doesn't exist.", identifier.quoted());
-            return Err(Error::not_found(message).at(table.span));
-        };
-        match found.object.as_ref() {
-            CatalogObject::Table(table) if !table.partition_keys.is_empty() => {
-                text_table("partition name", Vec::<String>::new())
-            }
-            _ => {
-                let catalog = &identifier.catalog;
-                let message = format!("Table {} in catalog {catalog} is not partitioned.", identifier.path);
-                Err(Error::validation(message)
-                    .class(crate::error::FlinkClass::TABLE_NOT_PARTITIONED)
-                    .at(table.span))
-            }
-        }
     }
 }
 

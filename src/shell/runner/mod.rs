@@ -17,6 +17,7 @@ use super::interrupt::Interrupts;
 use super::panics;
 use super::print::console::Console;
 use super::print::{OutputFormat, PrintSettings, ResultPrinter, messages, print_table, query_printer};
+use super::query_painter::QueryPainter;
 use super::view;
 use crate::error::{Error, ErrorKind, FlinkClass, Result, SourceText, Span};
 use crate::session::{QueryResult, StatementResult};
@@ -226,6 +227,7 @@ impl Runner {
         let Runner { runtime, interrupts, console, .. } = self;
         let mut text = String::with_capacity(BUFFER_BYTES + BUFFER_BYTES / 4);
         let mut rows = 0;
+        let painter = QueryPainter::start(runtime, console, query.progress.take());
         printer.begin(&mut text);
         let ended = runtime.block_on(panics::catch_async(async {
             loop {
@@ -249,6 +251,9 @@ impl Runner {
                 printer.rows(batch, &mut text)?;
             }
         }));
+        if let Some(painter) = painter {
+            painter.finish(runtime);
+        }
         let is_interrupted = match &ended {
             Ok(false) => {
                 printer.finish(&mut text);

@@ -108,7 +108,7 @@ fn query(batches: Vec<Result<ChangelogBatch>>, is_endless: bool) -> Answer {
             Arc::new(vec![ResultColumn { name: "id".to_owned(), data_type: TypeRoot::Int.nullable() }]);
         let rows = stream::iter(batches);
         let stream = if is_endless { rows.chain(stream::pending()).boxed() } else { rows.boxed() };
-        Ok(StatementResult::Query(QueryResult { columns, is_streaming: true, stream }))
+        Ok(StatementResult::Query(QueryResult { columns, is_streaming: true, stream, progress: None }))
     })
 }
 

@@ -126,6 +126,19 @@ pub(super) fn conflict(ident: &TableIdent, reason: String, cause: Option<iceberg
     })
 }
 
+/// Returns the error of a commit that may have landed.
+pub(super) fn commit_unknown(ident: &TableIdent, error: Error) -> CommitError {
+    let reason = format!("whether the commit to table '{ident}' has landed is not known: {error}");
+    CommitError::Unknown(
+        Error::unavailable(reason).class(FlinkClass::ICEBERG_COMMIT_STATE_UNKNOWN).caused_by(error),
+    )
+}
+
+/// Returns the error of a namespace that is not there.
+pub(super) fn no_namespace(name: &str) -> Error {
+    Error::not_found(format!("Namespace does not exist: {name}")).class(FlinkClass::ICEBERG_NO_SUCH_NAMESPACE)
+}
+
 /// Returns the error of a table that is not there.
 pub(super) fn no_table(ident: &TableIdent) -> Error {
     Error::not_found(format!("Table does not exist: {ident}")).class(FlinkClass::ICEBERG_NO_SUCH_TABLE)

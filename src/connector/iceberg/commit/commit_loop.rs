@@ -5,6 +5,7 @@
 //! removed then, and every later look at the table asks first whether it has.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::Instant;
 
 use async_trait::async_trait;
@@ -207,7 +208,7 @@ impl CommitLoop<'_> {
         let Attempt { requirements, updates, snapshot_id } = attempt;
         match fresh.catalog().commit_table(fresh.ident(), requirements, updates.clone()).await {
             Ok(table) => {
-                let table = IcebergTable::new(fresh.catalog().clone(), table);
+                let table = IcebergTable::new(Arc::clone(fresh.catalog()), table);
                 self.remove_unresolved(&table).await;
                 Ok(Outcome::Done(Box::new(table)))
             }

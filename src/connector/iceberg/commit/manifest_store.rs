@@ -4,10 +4,13 @@
 //! entry that moves to another manifest must take it along, or its rows would be numbered anew: so it is worked out when a manifest
 //! is read. A manifest whose entries all have their ids takes no new ones.
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
 use iceberg::spec::{
     DataContentType, DataFile, DataFileBuilder, Datum, FormatVersion, ManifestContentType, ManifestEntry,
     ManifestFile, ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder, PartitionSpec,
-    PrimitiveType, SchemaRef, SnapshotRef, Type, UNASSIGNED_SEQUENCE_NUMBER,
+    PrimitiveLiteral, PrimitiveType, SchemaRef, SnapshotRef, Type, UNASSIGNED_SEQUENCE_NUMBER,
 };
 use uuid::Uuid;
 
@@ -84,8 +87,7 @@ impl<'a> ManifestStore<'a> {
         };
         let loaded = manifest.load_manifest(self.table.file_io()).await.map_err(unreadable)?;
         let (entries, header) = loaded.into_parts();
-        let mut entries: Vec<ManifestEntry> =
-            entries.into_iter().map(std::sync::Arc::unwrap_or_clone).collect();
+        let mut entries: Vec<ManifestEntry> = entries.into_iter().map(Arc::unwrap_or_clone).collect();
         if manifest.content == ManifestContentType::Data && self.format_version() == FormatVersion::V3 {
             inherit_first_row_ids(manifest, &mut entries).map_err(unreadable)?;
         }
@@ -117,7 +119,7 @@ impl<'a> ManifestStore<'a> {
             .sort_by_key(|schema| (schema.schema_id() == metadata.current_schema_id(), schema.schema_id()));
         let binds = |schema: &&&SchemaRef| spec.partition_type(schema).is_ok();
         let schema = schemas.iter().rev().find(binds).copied().unwrap_or(metadata.current_schema());
-        self.create_with(schema.clone(), spec.as_ref().clone(), content)
+        self.create_with(Arc::clone(schema), spec.as_ref().clone(), content)
     }
 
     /// Begins a manifest that holds entries of others, under the schema of the newest of them.
@@ -131,7 +133,7 @@ impl<'a> ManifestStore<'a> {
         self.written.push(path.clone());
         let partition_width = spec.fields().len();
         let output = self.table.file_io().new_output(&path).map_err(from_iceberg)?;
-        let builder = ManifestWriterBuilder::new(output, Some(self.snapshot_id), schema.clone(), spec);
+        let builder = ManifestWriterBuilder::new(output, Some(self.snapshot_id), Arc::clone(&schema), spec);
         let writer = match (self.format_version(), content) {
             (FormatVersion::V1, ManifestContentType::Data) => builder.build_v1(),
             (FormatVersion::V1, ManifestContentType::Deletes) => {
@@ -282,7 +284,7 @@ impl NewManifest {
         if file.lower_bounds().iter().all(is_readable) && file.upper_bounds().iter().all(is_readable) {
             return Ok(file);
         }
-        let readable = |bounds: &std::collections::HashMap<i32, Datum>| {
+        let readable = |bounds: &HashMap<i32, Datum>| {
             bounds
                 .iter()
                 .filter(|bound| is_readable(*bound))
@@ -359,12 +361,10 @@ pub(super) fn referenced_file(file: &DataFile) -> Option<String> {
     if let Some(path) = file.referenced_data_file() {
         return Some(path);
     }
-    // Limit: bounds may be cut, so a short one may be no whole path; a path that is cut is no path of a file of the table.
+    // An upper bound that was cut is above every path, so equal bounds are whole.
     let (lower, upper) = (file.lower_bounds().get(&PATH_FIELD)?, file.upper_bounds().get(&PATH_FIELD)?);
     match (lower.literal(), upper.literal()) {
-        (iceberg::spec::PrimitiveLiteral::String(lower), iceberg::spec::PrimitiveLiteral::String(upper))
-            if lower == upper =>
-        {
+        (PrimitiveLiteral::String(lower), PrimitiveLiteral::String(upper)) if lower == upper => {
             Some(lower.clone())
         }
         _ => None,

@@ -11,6 +11,11 @@ mod snapshot_change;
 mod snapshot_producer;
 mod snapshot_summary;
 
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
 pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates, reload_same};
 pub(super) use marker::{
     CommitMarker, RESOLVED_DELETES, committed_checkpoint, committed_snapshot, forget, is_committed,

@@ -1,5 +1,6 @@
 //! The data files of a snapshot, each with the deletes that apply to it: what scans, the sink's index and metadata tables start from.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use datafusion::common::runtime::SpawnedTask;
@@ -8,6 +9,7 @@ use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus, SnapshotR
 
 use super::delete_index::{DeleteIndex, FileDeletes};
 use super::manifests::{ManifestedFile, manifest_files, manifest_list};
+use super::pruning::Pruning;
 use super::read_error::ReadContext;
 use crate::connector::iceberg::commit::TableFile;
 use crate::connector::iceberg::table::IcebergTable;
@@ -40,7 +42,7 @@ pub(in crate::connector::iceberg) async fn live_files(
     snapshot_id: Option<i64>,
 ) -> Result<Vec<LiveFile>> {
     let Some(snapshot) = snapshot_to_read(table, snapshot_id)? else { return Ok(Vec::new()) };
-    Ok(plan_files(table, &snapshot).await?)
+    Ok(plan_files(table, &snapshot, None).await?.files)
 }
 
 /// Returns a snapshot by its id, or the current one.
@@ -61,29 +63,96 @@ pub(in crate::connector::iceberg) fn snapshot_to_read(
     }
 }
 
-async fn plan_files(table: &IcebergTable, snapshot: &SnapshotRef) -> Result<Vec<LiveFile>> {
+/// The files of a scan, and how many were ruled out.
+#[derive(Debug, Default)]
+pub(super) struct PlannedFiles {
+    /// What is read.
+    pub(super) files: Vec<LiveFile>,
+    /// How many data files the snapshot has, as far as manifests say so that were not read.
+    pub(super) files_total: usize,
+    /// How many row groups the data files have whose manifests were read.
+    pub(super) row_groups_total: usize,
+}
+
+/// How many delete files apply to a scan.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct DeleteCounts {
+    pub(super) positions: usize,
+    pub(super) vectors: usize,
+    pub(super) equality: usize,
+}
+
+impl PlannedFiles {
+    /// Counts the delete files that apply, each once.
+    pub(super) fn delete_counts(&self) -> DeleteCounts {
+        let (mut positions, mut equality) = (HashSet::new(), HashSet::new());
+        for live in &self.files {
+            positions.extend(live.deletes.positions.iter().map(|delete| delete.file.file.file_path()));
+            for group in &live.deletes.equality {
+                let newer =
+                    group.files.iter().filter(|delete| delete.sequence_number > live.data_sequence_number);
+                equality.extend(newer.map(|delete| delete.file.file.file_path()));
+            }
+        }
+        let vectors = self.files.iter().filter(|live| live.deletes.vector.is_some()).count();
+        DeleteCounts { positions: positions.len(), vectors, equality: equality.len() }
+    }
+}
+
+/// Finds the data files of a snapshot that may hold wanted rows. Manifests that cannot list any are not read.
+///
+/// # Errors
+/// Metadata is missing or damaged.
+pub(super) async fn plan_files(
+    table: &IcebergTable,
+    snapshot: &SnapshotRef,
+    pruning: Option<&Pruning>,
+) -> Result<PlannedFiles> {
     let metadata = table.metadata();
     let context = ReadContext::new(table, Some(snapshot.snapshot_id()));
     let list = manifest_list(table.files(), &context, snapshot, metadata.format_version()).await?;
-    let (data, deletes): (Vec<&ManifestFile>, Vec<&ManifestFile>) = list
-        .entries()
-        .iter()
-        .filter(|manifest| manifest.has_added_files() || manifest.has_existing_files())
-        .partition(|manifest| manifest.content == ManifestContentType::Data);
+    let listed =
+        list.entries().iter().filter(|manifest| manifest.has_added_files() || manifest.has_existing_files());
+    let (wanted, skipped): (Vec<&ManifestFile>, Vec<&ManifestFile>) =
+        listed.partition(|manifest| pruning.is_none_or(|pruning| pruning.may_match_manifest(manifest)));
+    let (data, deletes): (Vec<&ManifestFile>, Vec<&ManifestFile>) =
+        wanted.into_iter().partition(|manifest| manifest.content == ManifestContentType::Data);
     let deletes = read_manifests(table, &context, &deletes).await?;
     let data = read_manifests(table, &context, &data).await?;
     let is_unpartitioned =
         |spec_id| metadata.partition_spec_by_id(spec_id).is_some_and(|spec| spec.is_unpartitioned());
-    let index = DeleteIndex::build(alive(&deletes), is_unpartitioned);
-    Ok(alive(&data)
-        .map(|listed| LiveFile {
+    let applying = alive(&deletes)
+        .filter(|listed| pruning.is_none_or(|pruning| pruning.may_match_partition(&listed.file)));
+    let index = DeleteIndex::build(applying, is_unpartitioned);
+    let mut planned =
+        PlannedFiles { files_total: skipped.into_iter().map(count_data_files).sum(), ..Default::default() };
+    for listed in alive(&data) {
+        planned.files_total += 1;
+        planned.row_groups_total += row_groups(&listed.file);
+        if pruning.is_some_and(|pruning| !pruning.may_match_file(&listed.file)) {
+            continue;
+        }
+        planned.files.push(LiveFile {
             data: Arc::clone(&listed.file),
             data_sequence_number: listed.data_sequence_number,
             file_sequence_number: listed.file_sequence_number,
             snapshot_id: listed.snapshot_id,
             deletes: index.deletes_of(listed),
-        })
-        .collect())
+        });
+    }
+    Ok(planned)
+}
+
+/// Returns how many row groups a file has, as far as its manifest says.
+pub(super) fn row_groups(file: &TableFile) -> usize {
+    file.file.split_offsets().map_or(1, |offsets| offsets.len().max(1))
+}
+
+fn count_data_files(manifest: &ManifestFile) -> usize {
+    if manifest.content != ManifestContentType::Data {
+        return 0;
+    }
+    (manifest.added_files_count.unwrap_or(0) + manifest.existing_files_count.unwrap_or(0)) as usize
 }
 
 fn alive(manifests: &[Arc<Vec<ManifestedFile>>]) -> impl Iterator<Item = &ManifestedFile> {

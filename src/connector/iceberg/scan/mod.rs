@@ -3,11 +3,33 @@
 
 #![expect(dead_code, unused_imports, reason = "the sink and metadata tables use it in the next step")]
 
+mod bounds;
+mod column_adapter;
+mod condition;
+mod conversion;
+mod convert_expr;
 mod delete_index;
+mod equality_deletes;
+mod file_columns;
+mod file_groups;
+mod iceberg_file_source;
+mod iceberg_source;
 mod key_reader;
 mod live_files;
 mod manifests;
+mod parquet_files;
+mod partition_transform;
+mod position_deletes;
+mod provider;
+mod pruning;
+mod pushdown;
+mod read_column;
 mod read_error;
+mod scan_file;
+mod scan_target;
+mod statistics;
+#[cfg(test)]
+mod tests;
 mod weighted_cache;
 
 use std::sync::Arc;
@@ -15,18 +37,24 @@ use std::sync::Arc;
 pub(super) use delete_index::{DeleteFile, EqualityGroup, FileDeletes};
 pub(super) use key_reader::{KeyReadOptions, KeyRows, read_keys};
 pub(super) use live_files::{LiveFile, live_files, snapshot_to_read};
+pub(super) use scan_target::ScanTarget;
+
+use iceberg_source::IcebergSource;
 
 use super::table::IcebergTable;
 use crate::connector::{DynamicTableSource, FactoryContext};
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// Makes the source of a table.
 ///
 /// # Errors
 /// The options do not fit.
 pub(super) fn create_source(
-    _table: &Arc<IcebergTable>,
+    table: &Arc<IcebergTable>,
     ctx: &FactoryContext<'_>,
 ) -> Result<Arc<dyn DynamicTableSource>> {
-    Err(Error::unsupported(format!("reading Iceberg table '{}' is not supported yet", ctx.table)))
+    let declared =
+        ctx.schema.physical_columns().map(|column| column.data_type.to_field(&column.name)).collect();
+    let target = ScanTarget::current(table);
+    Ok(Arc::new(IcebergSource::new(Arc::clone(table), target, declared)?))
 }

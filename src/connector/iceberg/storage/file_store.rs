@@ -238,7 +238,33 @@ impl FileStore {
         let removed = self.system.remove_empty_folder(&local_path(location)?).await;
         removed.map_err(|error| store_error("remove", location, error))
     }
+
+    /// Removes a folder and those below it as far as no file is in them.
+    ///
+    /// # Errors
+    /// One cannot be listed or removed.
+    pub(in crate::connector::iceberg) async fn remove_empty_folders(&self, location: &str) -> Result<()> {
+        // Those above stand before those below.
+        let mut folders = vec![location.trim_end_matches('/').to_owned()];
+        let mut level = 0..1;
+        for _ in 0..FOLDER_DEPTH_MAX {
+            for at in level.clone() {
+                let entries = self.list(&folders[at]).await?;
+                let below = entries.iter().filter(|entry| entry.is_folder());
+                folders
+                    .extend(below.map(|entry| format!("{}/{}", folders[at], entry.name)).collect::<Vec<_>>());
+            }
+            level = level.end..folders.len();
+        }
+        for folder in folders.iter().rev() {
+            self.remove_empty_folder(folder).await?;
+        }
+        Ok(())
+    }
 }
+
+/// How deep `remove_empty_folders` goes.
+const FOLDER_DEPTH_MAX: usize = 64;
 
 /// How many files are deleted at a time.
 const DELETE_CONCURRENCY: usize = 16;

@@ -24,6 +24,11 @@ mod upsert;
 mod write_options;
 mod write_settings;
 
+#[cfg(test)]
+mod sink_tests;
+#[cfg(test)]
+mod testing;
+
 use std::sync::Arc;
 
 use iceberg_sink::IcebergSink;

@@ -100,7 +100,7 @@ impl<'a> Attempt<'a> {
             is_beyond_checkpoints: Arc::clone(&job.is_beyond_checkpoints),
         };
         tasks.spawn(coordinator.run(requests, report));
-        let mut tables = job.blueprint.sources().map(|(_, table)| table.source.boundedness());
+        let mut tables = job.blueprint.sources().map(|(_, table, _)| table.source.boundedness());
         let is_bounded = tables.all(|boundedness| boundedness == Boundedness::Bounded);
         let first_wait = if is_bounded { FIRST_WAIT_BOUNDED } else { FIRST_WAIT };
         let now = Instant::now();
@@ -239,9 +239,9 @@ fn open_sources(job: &Job, manifest: Option<&Manifest>, tasks: &mut JoinSet<Resu
     let limits = EpochLimits { bytes, rows };
     let (sender, items) = mpsc::channel(FRAMES_AHEAD);
     let (mut positions, mut messages) = (BTreeMap::new(), BTreeMap::new());
-    for (node, table) in job.blueprint.sources() {
+    for (node, table, projection) in job.blueprint.sources() {
         let start = manifest.and_then(|manifest| manifest.sources.get(&job.blueprint.uids()[node]));
-        let reader = table.source.open(start)?;
+        let reader = table.source.open(&projection, start)?;
         positions.insert(node, start.cloned().unwrap_or_else(|| reader.position()));
         // The next epoch is read while one is run.
         let room_max = bytes / 1024 + 1;

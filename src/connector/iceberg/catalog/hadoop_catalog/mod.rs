@@ -15,7 +15,7 @@ use iceberg::{
 };
 
 use super::commit_catalog::{CommitCatalog, CommitError};
-use super::metadata_commit::{NextMetadata, loaded_table, no_table, table_exists};
+use super::metadata_commit::{NextMetadata, loaded_table, no_namespace, no_table, table_exists};
 use super::metadata_file::{Codec, read_metadata};
 use super::table_files::{files_outside, keeps_files};
 use crate::connector::iceberg::error::into_iceberg;
@@ -216,7 +216,10 @@ impl HadoopCatalog {
         }
         let outside = if purge { files_outside(&folder, &table, &self.files).await } else { Vec::new() };
         self.files.remove_folder(&folder).await?;
-        self.files.delete_all(outside).await
+        if let Err(error) = self.files.delete_all(outside).await {
+            tracing::warn!(error = %error, table = %ident, "files of a dropped table stay");
+        }
+        Ok(())
     }
 }
 
@@ -230,10 +233,6 @@ fn folder_name(name: &str) -> Result<&str> {
             .hint("Names are folders: they have no '/' and do not begin with a dot."));
     }
     Ok(name)
-}
-
-fn no_namespace(name: &str) -> Error {
-    Error::not_found(format!("Namespace does not exist: {name}")).class(FlinkClass::ICEBERG_NO_SUCH_NAMESPACE)
 }
 
 fn refuse_metadata_path(next: &NextMetadata) -> Result<()> {

@@ -1,31 +1,11 @@
 //! Tests of the catalog: its layout, what others may have left in it, and many writers at once.
 
-use std::sync::Arc;
-
-use iceberg::spec::{NestedField, PrimitiveType, Schema, Type};
 use tempfile::TempDir;
 
 use super::*;
+use crate::connector::iceberg::catalog::testing::{append, commit_concurrently, creation, ident, set};
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::storage::testing::{FailingStore, Fault, Operation};
-
-fn schema() -> Schema {
-    let id = NestedField::required(1, "id", Type::Primitive(PrimitiveType::Long));
-    Schema::builder().with_fields([Arc::new(id)]).build().unwrap()
-}
-
-fn creation(name: &str, properties: &[(&str, &str)]) -> TableCreation {
-    let properties = properties.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
-    TableCreation::builder().name(name.to_owned()).schema(schema()).properties(properties).build()
-}
-
-fn ident() -> TableIdent {
-    TableIdent::from_strs(["db", "t"]).unwrap()
-}
-
-fn set(key: &str, value: &str) -> Vec<TableUpdate> {
-    vec![TableUpdate::SetProperties { updates: HashMap::from([(key.to_owned(), value.to_owned())]) }]
-}
 
 /// A warehouse with the table `db.t`.
 struct Warehouse {
@@ -89,27 +69,10 @@ async fn a_table_is_created_loaded_and_committed_in_the_layout_of_hadoop() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn concurrent_writers_lose_no_commit() {
-    let warehouse = Arc::new(Warehouse::new(&[]).await);
-    let writers = (0..8).map(|writer| {
-        let warehouse = Arc::clone(&warehouse);
-        tokio::spawn(async move {
-            // Each has a catalog of its own, as other processes do.
-            let catalog = HadoopCatalog::new(&warehouse.catalog.warehouse, FileStore::local()).unwrap();
-            for commit in 0..5 {
-                let key = format!("{writer}.{commit}");
-                loop {
-                    match catalog.commit(&ident(), &[], set(&key, "x")).await {
-                        Ok(_) => break,
-                        Err(CommitError::Conflict(_)) => tokio::task::yield_now().await,
-                        Err(other) => panic!("{other:?}"),
-                    }
-                }
-            }
-        })
-    });
-    for writer in writers {
-        writer.await.unwrap();
-    }
+    let warehouse = Warehouse::new(&[]).await;
+    // Each has a catalog of its own, as other processes do.
+    let catalog = || HadoopCatalog::new(&warehouse.catalog.warehouse, FileStore::local()).unwrap();
+    commit_concurrently((0..8).map(|_| catalog()).collect()).await;
     let (version, table) = warehouse.catalog.load(&ident()).await.unwrap();
     assert_eq!((version.number, table.metadata().properties().len()), (41, 40));
 }
@@ -341,4 +304,32 @@ async fn dropping_removes_the_folder_or_only_what_makes_it_a_table() {
     assert!(db.join("t/data/f.parquet").exists());
     assert!(!warehouse.catalog.table_exists(&ident()).await.unwrap());
     warehouse.catalog.make_table(ident().namespace(), creation("t", &[])).await.unwrap();
+}
+
+#[tokio::test]
+async fn purging_finds_the_files_outside_of_the_folder() {
+    let warehouse = Warehouse::new(&[]).await;
+    let (_, table) = warehouse.catalog.load(&ident()).await.unwrap();
+    let outside = warehouse.folder.path().join("elsewhere/f.parquet");
+    let table = append(&warehouse.catalog, &table, &format!("file:{}", outside.display())).await;
+    assert_eq!(table.metadata().snapshots().len(), 1);
+    assert_eq!(warehouse.version().await, 2);
+    assert!(outside.exists());
+    warehouse.catalog.purge_table(&ident()).await.unwrap();
+    assert!(!outside.exists());
+    assert_eq!(std::fs::read_dir(warehouse.folder.path().join("db")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn a_table_whose_manifests_are_lost_can_be_dropped() {
+    let warehouse = Warehouse::new(&[]).await;
+    let (_, table) = warehouse.catalog.load(&ident()).await.unwrap();
+    let data = warehouse.folder.path().join("db/t/data/f.parquet");
+    append(&warehouse.catalog, &table, &data.display().to_string()).await;
+    for name in warehouse.names().iter().filter(|name| name.ends_with(".avro")) {
+        std::fs::write(warehouse.metadata(name), "damaged").unwrap();
+    }
+    warehouse.catalog.purge_table(&ident()).await.unwrap();
+    assert!(!warehouse.catalog.table_exists(&ident()).await.unwrap());
+    assert!(!data.exists());
 }

@@ -8,10 +8,10 @@ use bytes::Bytes;
 use iceberg::TableIdent;
 
 use crate::connector::iceberg::catalog::commit_catalog::CommitError;
-use crate::connector::iceberg::catalog::metadata_commit::{conflict, no_table};
+use crate::connector::iceberg::catalog::metadata_commit::{commit_unknown, conflict, no_table};
 use crate::connector::iceberg::catalog::metadata_file::Codec;
 use crate::connector::iceberg::storage::FileStore;
-use crate::error::{Error, ErrorKind, FlinkClass, Result};
+use crate::error::{ErrorKind, Result};
 
 /// The file that tells a version near the newest.
 const VERSION_HINT: &str = "version-hint.text";
@@ -131,8 +131,14 @@ impl<'a> Versions<'a> {
             Err(error) => match self.landed(&version, &bytes).await {
                 Ok(Some(true)) => {}
                 Ok(Some(false)) => return Err(taken()),
-                Ok(None) => return Err(CommitError::Failed(error)),
-                Err(unreadable) => return Err(unknown(ident, &error, unreadable)),
+                // It may have landed and be deleted again, if others have committed since.
+                Ok(None) => match self.current().await {
+                    Ok(current) if current.as_ref().is_none_or(|version| version.number < number) => {
+                        return Err(CommitError::Failed(error));
+                    }
+                    _ => return Err(commit_unknown(ident, error)),
+                },
+                Err(_) => return Err(commit_unknown(ident, error)),
             },
         }
         self.write_hint(number).await;
@@ -165,12 +171,4 @@ impl<'a> Versions<'a> {
 pub(super) fn version_of(name: &str) -> Option<u64> {
     let name = name.strip_prefix('v')?;
     EXTENSIONS.iter().find_map(|extension| name.strip_suffix(extension)?.parse().ok())
-}
-
-/// Returns the error of a commit that may have landed.
-fn unknown(ident: &TableIdent, error: &Error, unreadable: Error) -> CommitError {
-    let reason = format!("whether the commit to table '{ident}' has landed is not known: {error}");
-    CommitError::Unknown(
-        Error::unavailable(reason).class(FlinkClass::ICEBERG_COMMIT_STATE_UNKNOWN).caused_by(unreadable),
-    )
 }

@@ -1,0 +1,58 @@
+//! `$entries`: the entries of a snapshot's manifests, those of removed files included; `$all_entries`: of all snapshots.
+
+use iceberg::spec::TableMetadata;
+
+use super::super::partition_type::partition_columns;
+use super::MetadataTableType;
+use super::cell::Cell;
+use super::files::{FileCells, file_fields};
+use super::manifest_reader::ManifestReader;
+use super::readable_metrics::ReadableMetrics;
+use super::schema::{optional, required};
+use crate::error::Result;
+use crate::schema::{Column, TypeRoot};
+
+/// Returns the columns.
+///
+/// # Errors
+/// The table's partitioning cannot be understood.
+pub(super) fn columns(metadata: &TableMetadata) -> Result<Vec<Column>> {
+    Ok(vec![
+        required("status", TypeRoot::Int),
+        optional("snapshot_id", TypeRoot::BigInt),
+        optional("sequence_number", TypeRoot::BigInt),
+        optional("file_sequence_number", TypeRoot::BigInt),
+        required("data_file", TypeRoot::Row(file_fields(&partition_columns(metadata)?))),
+        optional("readable_metrics", ReadableMetrics::of(metadata.current_schema()).row_type()),
+    ])
+}
+
+/// Returns the rows.
+pub(super) async fn rows(
+    reader: &ManifestReader<'_>,
+    kind: MetadataTableType,
+    snapshot: Option<i64>,
+) -> Result<Vec<Vec<Cell>>> {
+    let metadata = reader.table.metadata();
+    let manifests = match snapshot.and_then(|id| metadata.snapshot_by_id(id)) {
+        _ if kind.is_of_all_snapshots() => reader.all_manifests().await?,
+        Some(snapshot) => reader.manifests(snapshot).await?,
+        None => return Ok(Vec::new()),
+    };
+    let files = FileCells::of(metadata, reader.name)?;
+    let metrics = ReadableMetrics::of(metadata.current_schema());
+    let mut rows = Vec::new();
+    for read in reader.entries(manifests).await? {
+        for entry in &read.entries {
+            rows.push(vec![
+                Cell::Int(entry.status() as i32),
+                Cell::optional(entry.snapshot_id(), Cell::Long),
+                Cell::optional(entry.sequence_number(), Cell::Long),
+                Cell::optional(entry.file_sequence_number, Cell::Long),
+                Cell::Row(files.cells(entry.data_file(), read.manifest.partition_spec_id)?),
+                metrics.cell(entry.data_file()),
+            ]);
+        }
+    }
+    Ok(rows)
+}

@@ -1,0 +1,260 @@
+//! A snapshot of a table as DataFusion reads it.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use arrow::datatypes::{Field, Schema, SchemaRef};
+use async_trait::async_trait;
+use datafusion::catalog::{Session, TableProvider};
+use datafusion::common::config::TableParquetOptions;
+use datafusion::datasource::TableType;
+use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::{FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::source::DataSourceExec;
+use datafusion::error::Result as DataFusionResult;
+use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
+use datafusion::physical_expr::expressions::Column;
+use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
+use datafusion::physical_plan::ExecutionPlan;
+use object_store::ObjectMeta;
+
+use super::condition::Condition;
+use super::equality_deletes::EqualityDeletes;
+use super::file_columns::name_mapping;
+use super::file_groups::deal;
+use super::iceberg_file_source::{IcebergFileSource, ScanState};
+use super::live_files::{LiveFile, PlannedFiles, plan_files};
+use super::parquet_files::ParquetFiles;
+use super::position_deletes::PositionDeletes;
+use super::pruning::Pruning;
+use super::read_column::ReadColumn;
+use super::read_error::ReadContext;
+use super::scan_file::ScanFile;
+use super::scan_target::ScanTarget;
+use super::statistics;
+use crate::connector::iceberg::table::IcebergTable;
+use crate::error::{Error, Result};
+
+/// A snapshot of a table.
+#[derive(Debug)]
+pub(super) struct IcebergTableProvider {
+    table: Arc<IcebergTable>,
+    target: ScanTarget,
+    /// The columns that can be asked for.
+    columns: Vec<ReadColumn>,
+    schema: SchemaRef,
+}
+
+impl IcebergTableProvider {
+    /// Reads the declared columns of a table, found by name.
+    ///
+    /// # Errors
+    /// The Iceberg table has no such column, or it cannot be read as the declared type.
+    pub(super) fn new(
+        table: Arc<IcebergTable>,
+        target: ScanTarget,
+        declared: Vec<Field>,
+    ) -> Result<IcebergTableProvider> {
+        let column = |field: &Field| {
+            let fields = target.schema.as_struct();
+            let found = fields.field_by_name(field.name()).or_else(|| {
+                fields.fields().iter().find(|other| other.name.eq_ignore_ascii_case(field.name()))
+            });
+            match found {
+                Some(found) => ReadColumn::with_type(found, Arc::new(field.clone())),
+                None => Err(Error::validation(format!(
+                    "Iceberg table '{}' has no column '{}'",
+                    table.ident(),
+                    field.name()
+                ))),
+            }
+        };
+        let columns = declared.iter().map(column).collect::<Result<Vec<_>>>()?;
+        Ok(IcebergTableProvider { schema: Arc::new(Schema::new(declared)), table, target, columns })
+    }
+
+    /// Finds the files that may hold rows which fulfil the conditions.
+    ///
+    /// # Errors
+    /// Metadata is missing or damaged.
+    pub(super) async fn plan(&self, filters: &[Expr]) -> Result<PlannedFiles> {
+        let Some(snapshot) = self.target.snapshot(&self.table)? else { return Ok(PlannedFiles::default()) };
+        let condition = Condition::of_filters(filters, &self.columns);
+        let pruning = Pruning::new(condition, self.table.metadata());
+        plan_files(&self.table, &snapshot, Some(&pruning)).await
+    }
+
+    /// Makes the plan of a scan.
+    async fn make_scan(
+        &self,
+        partitions: usize,
+        projection: &[usize],
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> Result<Arc<dyn ExecutionPlan>> {
+        let planned = self.plan(filters).await?;
+        let snapshot_id = self.target.snapshot(&self.table)?.map(|snapshot| snapshot.snapshot_id());
+        let context = ReadContext::new(&self.table, snapshot_id);
+        let columns: Arc<[ReadColumn]> = self.columns_of_scan(&planned.files)?.into();
+        let wanted = self.wanted(&columns, projection, filters);
+        let statistics = statistics::of_scan(&planned.files, &columns, &wanted);
+        let files = self.partitioned_files(planned.files, &columns, &wanted, &context)?;
+        let row_groups = |file: &PartitionedFile| {
+            let extensions = file.extensions.as_ref()?;
+            let file = extensions.downcast_ref::<ScanFile>()?;
+            Some(file.live.data.file.split_offsets()?.to_vec())
+        };
+        let groups = deal(files, row_groups, partitions);
+        let source = self.source(columns, projection, context)?;
+        // Files are opened through the table's own store; DataFusion only wants to know one.
+        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+            .with_file_groups(groups)
+            .with_limit(limit)
+            .with_statistics(statistics)
+            .build();
+        Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// Returns the table's columns, and behind them those that only equality deletes look at.
+    fn columns_of_scan(&self, files: &[LiveFile]) -> Result<Vec<ReadColumn>> {
+        let mut columns = self.columns.clone();
+        let metadata = self.table.metadata();
+        for group in files.iter().flat_map(|live| &live.deletes.equality) {
+            for id in &group.field_ids {
+                if columns.iter().any(|column| column.id == *id) {
+                    continue;
+                }
+                let newest_first = || {
+                    let mut schemas: Vec<_> = metadata.schemas_iter().collect();
+                    schemas.sort_by_key(|schema| std::cmp::Reverse(schema.schema_id()));
+                    schemas.into_iter().find_map(|schema| schema.as_struct().field_by_id(*id))
+                };
+                // A column that no schema knows is reported where the deletes are read.
+                if let Some(field) = self.target.schema.as_struct().field_by_id(*id).or_else(newest_first) {
+                    columns.push(ReadColumn::of_field(field)?);
+                }
+            }
+        }
+        Ok(columns)
+    }
+
+    /// Says of which columns statistics are wanted.
+    fn wanted(&self, columns: &[ReadColumn], projection: &[usize], filters: &[Expr]) -> Vec<bool> {
+        let mut wanted = vec![false; columns.len()];
+        projection.iter().for_each(|index| wanted[*index] = true);
+        for column in filters.iter().flat_map(Expr::column_refs) {
+            if let Ok(index) = self.schema.index_of(&column.name) {
+                wanted[index] = true;
+            }
+        }
+        wanted
+    }
+
+    fn partitioned_files(
+        &self,
+        files: Vec<LiveFile>,
+        columns: &[ReadColumn],
+        wanted: &[bool],
+        context: &ReadContext,
+    ) -> Result<Vec<PartitionedFile>> {
+        let file = |live: LiveFile| {
+            let (_, location) = self.table.files().resolve(live.data.file.file_path())?;
+            let meta = ObjectMeta {
+                location,
+                last_modified: Default::default(),
+                size: live.data.file.file_size_in_bytes(),
+                e_tag: None,
+                version: None,
+            };
+            let mut file = PartitionedFile::new_from_meta(meta);
+            file.statistics = Some(Arc::new(statistics::of_file(&live, columns, wanted)));
+            let scan_file = ScanFile::new(live, self.table.metadata(), columns, context)?;
+            Ok(file.with_extensions(Arc::new(scan_file)))
+        };
+        files.into_iter().map(file).collect()
+    }
+
+    fn source(
+        &self,
+        columns: Arc<[ReadColumn]>,
+        projection: &[usize],
+        context: ReadContext,
+    ) -> Result<IcebergFileSource> {
+        let fields: Vec<Field> = columns
+            .iter()
+            .enumerate()
+            .map(|(place, column)| column.field.as_ref().clone().with_name(internal_name(place, column.id)))
+            .collect();
+        let expr = |index: &usize| ProjectionExpr {
+            expr: Arc::new(Column::new(fields[*index].name(), *index)),
+            alias: columns[*index].field.name().clone(),
+        };
+        let exprs = ProjectionExprs::new(projection.iter().map(expr));
+        let parquet =
+            ParquetSource::new(Arc::new(Schema::new(fields))).with_table_parquet_options(parquet_options());
+        let files = ParquetFiles::new(self.table.files().clone(), context);
+        let mapping = name_mapping(self.table.metadata())?;
+        let by_id = columns.iter().map(|column| (column.id, column.clone())).collect();
+        let scan = ScanState {
+            columns,
+            mapping: mapping.clone(),
+            positions: PositionDeletes::new(files.clone()),
+            equality: EqualityDeletes::new(files.clone(), mapping, by_id),
+            files,
+        };
+        Ok(IcebergFileSource::new(parquet, exprs, Arc::new(scan)))
+    }
+}
+
+/// A name that no column of a file has.
+fn internal_name(place: usize, id: i32) -> String {
+    format!("\u{1}{place}.{id}")
+}
+
+/// How DataFusion reads Parquet.
+fn parquet_options() -> TableParquetOptions {
+    let mut options = TableParquetOptions::default();
+    options.global.pushdown_filters = true;
+    options.global.reorder_filters = false;
+    options.global.enable_page_index = true;
+    options.global.bloom_filter_on_read = true;
+    // Spark's old timestamps.
+    options.global.coerce_int96 = Some("us".to_owned());
+    options
+}
+
+#[async_trait]
+impl TableProvider for IcebergTableProvider {
+    fn as_any(&self) -> &dyn Any {
+        self
+    }
+
+    fn schema(&self) -> SchemaRef {
+        Arc::clone(&self.schema)
+    }
+
+    fn table_type(&self) -> TableType {
+        TableType::Base
+    }
+
+    fn supports_filters_pushdown(
+        &self,
+        filters: &[&Expr],
+    ) -> DataFusionResult<Vec<TableProviderFilterPushDown>> {
+        // Files are ruled out by them here; which of them the reader evaluates is settled with the physical plan.
+        Ok(vec![TableProviderFilterPushDown::Inexact; filters.len()])
+    }
+
+    async fn scan(
+        &self,
+        state: &dyn Session,
+        projection: Option<&Vec<usize>>,
+        filters: &[Expr],
+        limit: Option<usize>,
+    ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
+        let all: Vec<usize> = (0..self.columns.len()).collect();
+        let projection = projection.unwrap_or(&all);
+        Ok(self.make_scan(state.config().target_partitions(), projection, filters, limit).await?)
+    }
+}

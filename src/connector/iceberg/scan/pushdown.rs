@@ -1,0 +1,214 @@
+//! Conditions that the Parquet reader takes over.
+//!
+//! It takes those that cannot fail: a condition that can (a cast, a division) keeps its place above the scan, where its error is
+//! the user's. Comparisons of FLOAT and DOUBLE columns with constants, which are functions of ours because Arrow's total order is not
+//! IEEE's, are written as plain comparisons that hold for the same rows: the reader can look up statistics for those. All other
+//! uses of such columns are veiled.
+
+use std::sync::Arc;
+
+use arrow::datatypes::{DataType as ArrowType, Schema};
+use datafusion::common::ScalarValue;
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
+use datafusion::error::Result as DataFusionResult;
+use datafusion::logical_expr::Operator;
+use datafusion::physical_expr::expressions::{
+    BinaryExpr, CastExpr, Column, DynamicFilterPhysicalExpr, InListExpr, IsNotNullExpr, IsNullExpr, LikeExpr,
+    Literal, NotExpr,
+};
+use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
+
+use super::convert_expr::VeiledColumn;
+
+/// Returns a condition as the reader may evaluate it on the rows of `schema`; None if it must stay above.
+pub(super) fn for_reader(
+    condition: &Arc<dyn PhysicalExpr>,
+    schema: &Schema,
+) -> DataFusionResult<Option<Arc<dyn PhysicalExpr>>> {
+    let rewritten = rewrite(condition, schema)?;
+    Ok(is_infallible(&rewritten, schema)?.then_some(rewritten))
+}
+
+/// Rewrites ANDs and ORs of comparisons; what lies below anything else is only veiled.
+fn rewrite(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> DataFusionResult<Arc<dyn PhysicalExpr>> {
+    if let Some(binary) = expr.as_any().downcast_ref::<BinaryExpr>()
+        && matches!(binary.op(), Operator::And | Operator::Or)
+    {
+        let (left, right) = (rewrite(binary.left(), schema)?, rewrite(binary.right(), schema)?);
+        return Ok(Arc::new(BinaryExpr::new(left, *binary.op(), right)));
+    }
+    match ieee_comparison(expr) {
+        Some(comparison) => Ok(comparison),
+        None => veiled(Arc::clone(expr), schema),
+    }
+}
+
+/// Hides FLOAT and DOUBLE columns from what looks up statistics.
+fn veiled(expr: Arc<dyn PhysicalExpr>, schema: &Schema) -> DataFusionResult<Arc<dyn PhysicalExpr>> {
+    let hidden = expr.transform_up(|node| {
+        if !node.as_any().is::<Column>() || !node.data_type(schema)?.is_floating() {
+            return Ok(Transformed::no(node));
+        }
+        Ok(Transformed::yes(Arc::new(VeiledColumn::new(node)) as _))
+    });
+    hidden.data()
+}
+
+/// Returns a comparison of a FLOAT or DOUBLE column with a constant, by IEEE's rules, as one in Arrow's order; None if it is none.
+fn ieee_comparison(expr: &Arc<dyn PhysicalExpr>) -> Option<Arc<dyn PhysicalExpr>> {
+    let call = expr.as_any().downcast_ref::<ScalarFunctionExpr>()?;
+    let [left, right] = call.args() else { return None };
+    let operator = operator_of(call.fun().name())?;
+    if let Some(constant) = float_constant(right) {
+        return in_total_order(left, operator, constant);
+    }
+    in_total_order(right, operator.swap()?, float_constant(left)?)
+}
+
+fn operator_of(name: &str) -> Option<Operator> {
+    Some(match name {
+        "=" => Operator::Eq,
+        "<" => Operator::Lt,
+        "<=" => Operator::LtEq,
+        ">" => Operator::Gt,
+        ">=" => Operator::GtEq,
+        // NaN differs from everything, and no bound tells of it.
+        _ => return None,
+    })
+}
+
+/// A constant of one of the two types.
+#[derive(Clone, Copy)]
+enum FloatConstant {
+    Single(f32),
+    Double(f64),
+}
+
+fn float_constant(expr: &Arc<dyn PhysicalExpr>) -> Option<FloatConstant> {
+    match expr.as_any().downcast_ref::<Literal>()?.value() {
+        ScalarValue::Float32(Some(value)) => Some(FloatConstant::Single(*value)),
+        ScalarValue::Float64(Some(value)) => Some(FloatConstant::Double(*value)),
+        _ => None,
+    }
+}
+
+impl FloatConstant {
+    fn is_nan(self) -> bool {
+        match self {
+            FloatConstant::Single(value) => value.is_nan(),
+            FloatConstant::Double(value) => value.is_nan(),
+        }
+    }
+
+    fn is_zero(self) -> bool {
+        match self {
+            FloatConstant::Single(value) => value == 0.0,
+            FloatConstant::Double(value) => value == 0.0,
+        }
+    }
+
+    /// Returns a value of the same type.
+    fn same_type(self, value: f64) -> ScalarValue {
+        match self {
+            FloatConstant::Single(_) => ScalarValue::Float32(Some(value as f32)),
+            FloatConstant::Double(_) => ScalarValue::Float64(Some(value)),
+        }
+    }
+
+    fn value(self) -> ScalarValue {
+        match self {
+            FloatConstant::Single(value) => ScalarValue::Float32(Some(value)),
+            FloatConstant::Double(value) => ScalarValue::Float64(Some(value)),
+        }
+    }
+}
+
+/// Arrow orders NaN with a sign below everything, then numbers with -0.0 below 0.0, then NaN. So a range gets its other end, and 0
+/// becomes the zero that makes both count.
+fn in_total_order(
+    column: &Arc<dyn PhysicalExpr>,
+    operator: Operator,
+    constant: FloatConstant,
+) -> Option<Arc<dyn PhysicalExpr>> {
+    if constant.is_nan() || !is_plain(column) {
+        return None;
+    }
+    let compare = |operator: Operator, value: ScalarValue| -> Arc<dyn PhysicalExpr> {
+        Arc::new(BinaryExpr::new(Arc::clone(column), operator, Arc::new(Literal::new(value))))
+    };
+    let both = |left: Arc<dyn PhysicalExpr>, right: Arc<dyn PhysicalExpr>| -> Arc<dyn PhysicalExpr> {
+        Arc::new(BinaryExpr::new(left, Operator::And, right))
+    };
+    let zero_or = |zero: f64| if constant.is_zero() { constant.same_type(zero) } else { constant.value() };
+    let (infinity, negative_infinity) =
+        (constant.same_type(f64::INFINITY), constant.same_type(f64::NEG_INFINITY));
+    Some(match operator {
+        Operator::Eq if constant.is_zero() => both(
+            compare(Operator::GtEq, constant.same_type(-0.0)),
+            compare(Operator::LtEq, constant.same_type(0.0)),
+        ),
+        Operator::Eq => compare(Operator::Eq, constant.value()),
+        Operator::Gt => both(compare(operator, zero_or(0.0)), compare(Operator::LtEq, infinity)),
+        Operator::GtEq => both(compare(operator, zero_or(-0.0)), compare(Operator::LtEq, infinity)),
+        Operator::Lt => both(compare(operator, zero_or(-0.0)), compare(Operator::GtEq, negative_infinity)),
+        Operator::LtEq => both(compare(operator, zero_or(0.0)), compare(Operator::GtEq, negative_infinity)),
+        _ => return None,
+    })
+}
+
+/// Returns whether an expression is a column, or one widened.
+fn is_plain(expr: &Arc<dyn PhysicalExpr>) -> bool {
+    match expr.as_any().downcast_ref::<CastExpr>() {
+        Some(cast) => cast.cast_type() == &ArrowType::Float64 && cast.expr().as_any().is::<Column>(),
+        None => expr.as_any().is::<Column>(),
+    }
+}
+
+/// Returns whether evaluating a condition can go wrong neither here nor in the reader, which takes values without fields only.
+fn is_infallible(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> DataFusionResult<bool> {
+    let mut infallible = true;
+    expr.apply(|node| {
+        let any = node.as_any();
+        infallible &= if any.is::<Column>() {
+            !node.data_type(schema)?.is_nested()
+        } else if let Some(binary) = any.downcast_ref::<BinaryExpr>() {
+            binary.op().supports_propagation()
+                || matches!(binary.op(), Operator::Or | Operator::NotEq)
+                || matches!(binary.op(), Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+        } else if let Some(cast) = any.downcast_ref::<CastExpr>() {
+            is_widening(&cast.expr().data_type(schema)?, cast.cast_type())
+        } else {
+            any.is::<Literal>()
+                || any.is::<VeiledColumn>()
+                || any.is::<DynamicFilterPhysicalExpr>()
+                || any.is::<InListExpr>()
+                || any.is::<IsNullExpr>()
+                || any.is::<IsNotNullExpr>()
+                || any.is::<NotExpr>()
+                || any.is::<LikeExpr>()
+        };
+        // What a dynamic filter will hold is made by DataFusion out of comparisons.
+        let is_opaque = any.is::<DynamicFilterPhysicalExpr>();
+        Ok(match (infallible, is_opaque) {
+            (false, _) => TreeNodeRecursion::Stop,
+            (true, true) => TreeNodeRecursion::Jump,
+            (true, false) => TreeNodeRecursion::Continue,
+        })
+    })?;
+    Ok(infallible)
+}
+
+fn is_widening(from: &ArrowType, to: &ArrowType) -> bool {
+    use ArrowType as T;
+    match (from, to) {
+        (from, to) if from.is_signed_integer() && to.is_signed_integer() => {
+            from.primitive_width() <= to.primitive_width()
+        }
+        (from, T::Float64) => from.is_signed_integer() || from.is_floating(),
+        (T::Decimal128(from, from_scale), T::Decimal128(to, to_scale)) => {
+            from_scale <= to_scale
+                && i32::from(*from) - i32::from(*from_scale) <= i32::from(*to) - i32::from(*to_scale)
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,1 @@
+//! Columns that changed after files were written.

@@ -1,0 +1,3 @@
+//! Iceberg tables through the binary.
+
+mod tutorial;
