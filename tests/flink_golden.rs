@@ -8,18 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::support::run::Lakehead;
-
-/// A block where we differ on purpose.
-struct Exception {
-    /// The golden.
-    file: &'static str,
-    /// The number of the block in it, from 0.
-    block: usize,
-    /// What we print instead: no block, one or several.
-    ours: &'static [&'static str],
-    /// Words of the line in the README's table "differs from Flink".
-    because: &'static str,
-}
+use crate::support::transcript::{Exception, blocks, compared, our_blocks, wanted_blocks};
 
 const DONE: &str = "[INFO] Execute statement succeeded.";
 
@@ -65,9 +54,9 @@ const EXCEPTIONS: &[Exception] = &[
         file: "catalogs",
         block: 28,
         ours: &[
-            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.UnsupportedOperationException: catalog 'x' cannot be created: type 'iceberg' is not supported yet",
+            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.IllegalArgumentException: Cannot create catalog x, catalog-type is missing: it is hadoop or jdbc (hive, which Flink takes here, rest and nessie are not supported yet)",
         ],
-        because: "Catalog types",
+        because: "Iceberg catalogs without `catalog-type`",
     },
     Exception {
         file: "tableau_batch",
@@ -100,87 +89,6 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/flink")
 }
 
-/// Cuts a transcript into blocks, one per prompt, without what follows the last statement.
-fn blocks(transcript: &str, prompt: &str) -> Vec<String> {
-    let text = format!("\n{transcript}");
-    let marker = format!("\n{prompt}");
-    let mut blocks: Vec<String> = text.split(marker.as_str()).skip(1).map(str::to_owned).collect();
-    if let Some(last) = blocks.last_mut()
-        && let Some(end) = last.find("\nShutting down the session...")
-    {
-        last.truncate(end);
-    }
-    blocks.into_iter().map(|block| masked(block.trim_end())).filter(|block| !block.is_empty()).collect()
-}
-
-/// Masks what differs from run to run.
-fn masked(text: &str) -> String {
-    let mut out = String::new();
-    for line in text.lines() {
-        let line = line.replace("Flink SQL CLI", "SQL CLI").replace("Lakehead SQL CLI", "SQL CLI");
-        let line = match line.rfind('(') {
-            Some(at) if line.ends_with(" seconds)") => format!("{}(<time> seconds)", &line[..at]),
-            _ => line,
-        };
-        out.push_str(&line);
-        out.push('\n');
-    }
-    out.trim_end().to_owned()
-}
-
-/// Puts `<job-id>` for 32 hex digits.
-fn without_job_ids(line: String) -> String {
-    let is_digit = |c: char| c.is_ascii_hexdigit();
-    let is_id = |word: &&str| word.len() == 32 && word.chars().all(is_digit);
-    match line.split(|c| !is_digit(c)).find(is_id) {
-        Some(id) => line.replace(id, "<job-id>"),
-        None => line,
-    }
-}
-
-/// Returns what of a block is compared.
-fn compared(block: &str, file: &str) -> String {
-    let block: String = block.lines().map(|line| without_job_ids(line.to_owned()) + "\n").collect();
-    let mut lines = block.lines();
-    if block.starts_with("[ERROR]") {
-        return format!("{}\n{}", lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
-    }
-    if file == "help" {
-        // The commands and their order are Flink's, what is said of them is ours.
-        let commands = lines.filter_map(|line| line.split_once("\t\t").map(|(command, _)| command));
-        return commands.collect::<Vec<_>>().join("\n");
-    }
-    // Our notes and warnings stand beside Flink's answer.
-    lines
-        .filter(|line| !line.starts_with("[WARNING]") && !line.starts_with("note:"))
-        // What the connector `print` writes stands in a log of Flink's.
-        .filter(|line| !line.starts_with("+I["))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
-
-/// Takes the echoed statement off the front of a block.
-fn without_echo(block: &str, statement_lines: &[String]) -> String {
-    let mut rest: Vec<&str> = block.lines().collect();
-    let echoed = rest.iter().zip(statement_lines).take_while(|(a, b)| a.trim_end() == b.trim_end()).count();
-    rest.drain(..echoed);
-    rest.join("\n")
-}
-
-/// Cuts our transcript into blocks and takes the echoed statements off.
-fn our_blocks(transcript: &str, script: &str) -> Vec<String> {
-    let echo = |piece: &lakehead::sql::Piece| -> Vec<String> {
-        let prompts = std::iter::once("").chain(std::iter::repeat("> "));
-        prompts.zip(piece.text.lines()).map(|(prompt, line)| format!("{prompt}{line}")).collect()
-    };
-    let echoes: Vec<Vec<String>> = lakehead::sql::split(script).iter().map(echo).collect();
-    blocks(transcript, "Lakehead SQL> ")
-        .iter()
-        .zip(&echoes)
-        .map(|(block, echo)| without_echo(block, echo))
-        .collect()
-}
-
 fn check(name: &str) -> Result<(), String> {
     let script = folder().join(format!("{name}.sql"));
     let expected = fs::read_to_string(folder().join(format!("{name}.out"))).unwrap();
@@ -194,19 +102,7 @@ fn check(name: &str) -> Result<(), String> {
         return Err(format!("{name}: exit code {}\n{}", output.code, output.stderr));
     }
     let ours = our_blocks(&output.stdout, &fs::read_to_string(&script).unwrap());
-    let mut wanted: Vec<String> = Vec::new();
-    let expected = blocks(&expected, "Flink SQL> ");
-    let block_count = expected.len();
-    for (at, block) in expected.into_iter().enumerate() {
-        match EXCEPTIONS.iter().find(|exception| exception.file == name && exception.block == at) {
-            Some(exception) => wanted.extend(exception.ours.iter().map(|ours| (*ours).to_owned())),
-            None => wanted.push(block),
-        }
-    }
-    // What Flink dropped at the end has no block of its own.
-    let beyond =
-        EXCEPTIONS.iter().filter(|exception| exception.file == name && exception.block >= block_count);
-    wanted.extend(beyond.flat_map(|exception| exception.ours).map(|ours| (*ours).to_owned()));
+    let wanted = wanted_blocks(blocks(&expected, "Flink SQL> "), EXCEPTIONS, name);
     for (at, (wanted, ours)) in wanted.iter().zip(&ours).enumerate() {
         let (wanted, ours) = (compared(wanted, name), compared(ours, name));
         if wanted != ours {

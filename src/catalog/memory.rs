@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use async_trait::async_trait;
 
-use super::{Catalog, CatalogDatabase, CatalogObject, ObjectPath};
+use super::{Catalog, CatalogDatabase, CatalogObject, CatalogTable, CatalogView, ObjectPath, TableChange};
 use crate::error::{Error, FlinkClass, Result};
 
 /// A database with its objects.
@@ -42,6 +42,16 @@ impl InMemoryCatalog {
         change(databases.get_mut(database).ok_or_else(|| database_not_exist(database, &self.name))?)
     }
 
+    /// Puts a changed object in the place of one that is there.
+    fn replace(&self, path: &ObjectPath, object: CatalogObject) -> Result<()> {
+        self.change(&path.database, |database| {
+            let existing =
+                database.objects.get_mut(&path.object).ok_or_else(|| self.table_not_exist(path))?;
+            *existing = Arc::new(object);
+            Ok(())
+        })
+    }
+
     /// Builds Flink's error for a table that is not there.
     fn table_not_exist(&self, path: &ObjectPath) -> Error {
         Error::not_found(format!("Table (or view) {path} does not exist in Catalog {}.", self.name))
@@ -55,14 +65,20 @@ pub(super) fn database_not_exist(database: &str, catalog: &str) -> Error {
         .class(FlinkClass::DATABASE_NOT_EXIST)
 }
 
+/// Builds Flink's error for a name that a database has already.
+fn database_already_exist(database: &str, catalog: &str) -> Error {
+    Error::already_exists(format!("Database {database} already exists in Catalog {catalog}."))
+        .class(FlinkClass::DATABASE_ALREADY_EXIST)
+}
+
 /// Builds Flink's error for a name that a table or view has already.
-pub(super) fn table_already_exist(path: &ObjectPath, catalog: &str) -> Error {
+fn table_already_exist(path: &ObjectPath, catalog: &str) -> Error {
     Error::already_exists(format!("Table (or view) {path} already exists in Catalog {catalog}."))
         .class(FlinkClass::TABLE_ALREADY_EXIST)
 }
 
 /// Builds Flink's error for a database that still holds something.
-pub(super) fn database_not_empty(database: &str, catalog: &str) -> Error {
+fn database_not_empty(database: &str, catalog: &str) -> Error {
     Error::validation(format!("Database {database} in catalog {catalog} is not empty."))
         .class(FlinkClass::DATABASE_NOT_EMPTY)
         .hint(format!("Drop its tables first, or write DROP DATABASE {database} CASCADE."))
@@ -88,6 +104,9 @@ impl Catalog for InMemoryCatalog {
 
     async fn create_database(&self, name: &str, database: CatalogDatabase) -> Result<()> {
         let mut databases = self.databases.write().unwrap_or_else(PoisonError::into_inner);
+        if databases.contains_key(name) {
+            return Err(database_already_exist(name, &self.name));
+        }
         databases.insert(name.to_owned(), Database { definition: database, objects: BTreeMap::new() });
         Ok(())
     }
@@ -132,13 +151,17 @@ impl Catalog for InMemoryCatalog {
         })
     }
 
-    async fn alter_object(&self, path: &ObjectPath, object: CatalogObject) -> Result<()> {
-        self.change(&path.database, |database| {
-            let existing =
-                database.objects.get_mut(&path.object).ok_or_else(|| self.table_not_exist(path))?;
-            *existing = Arc::new(object);
-            Ok(())
-        })
+    async fn alter_table(
+        &self,
+        path: &ObjectPath,
+        table: CatalogTable,
+        _changes: &[TableChange],
+    ) -> Result<()> {
+        self.replace(path, CatalogObject::Table(table))
+    }
+
+    async fn alter_view(&self, path: &ObjectPath, view: CatalogView) -> Result<()> {
+        self.replace(path, CatalogObject::View(view))
     }
 
     async fn rename_object(&self, path: &ObjectPath, new_name: &str) -> Result<()> {
@@ -162,7 +185,6 @@ impl Catalog for InMemoryCatalog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::catalog::CatalogTable;
 
     #[tokio::test]
     async fn a_database_with_tables_is_dropped_only_with_cascade() {

@@ -8,6 +8,7 @@ mod object_path;
 mod planned;
 mod store;
 mod table;
+mod table_change;
 
 pub use factory::{CatalogContext, CatalogFactory, GenericInMemory};
 pub use functions::{FunctionRegistry, StoredFunction};
@@ -18,8 +19,11 @@ pub(crate) use planned::JDBC;
 pub use store::{CatalogDescriptor, CatalogStore, FileCatalogStore, MemoryCatalogStore};
 pub use table::{
     CatalogDatabase, CatalogFunction, CatalogObject, CatalogTable, CatalogView, Distribution, TableHandle,
+    partition_column,
 };
+pub use table_change::{ChangeKind, ColumnPosition, TableChange};
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -43,7 +47,7 @@ pub struct Procedure {
 pub type PartitionName = Vec<(String, String)>;
 
 /// A place that holds databases with tables and views. Every call may do I/O; answers are never cached by callers beyond one
-/// statement.
+/// statement. What exists already, or does not exist, is for the catalog to say, in its own words.
 #[async_trait]
 pub trait Catalog: Send + Sync + fmt::Debug {
     /// Returns the database that USE CATALOG switches to.
@@ -55,7 +59,7 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// Returns a database, or None.
     async fn database(&self, name: &str) -> Result<Option<CatalogDatabase>>;
 
-    /// Creates a database that does not exist; the manager has checked.
+    /// Creates a database. One of that name is an error of kind `AlreadyExists`.
     async fn create_database(&self, name: &str, database: CatalogDatabase) -> Result<()>;
 
     /// Replaces a database's comment and properties.
@@ -82,11 +86,20 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// Returns a table or view, or None.
     async fn object(&self, path: &ObjectPath) -> Result<Option<Arc<CatalogObject>>>;
 
-    /// Creates a table or view that does not exist.
+    /// Creates a table or view. One of that name is an error of kind `AlreadyExists`; whether its database must exist is the
+    /// catalog's affair.
     async fn create_object(&self, path: &ObjectPath, object: CatalogObject) -> Result<()>;
 
-    /// Replaces a table or view with a changed one of the same kind.
-    async fn alter_object(&self, path: &ObjectPath, object: CatalogObject) -> Result<()>;
+    /// Changes a table: `table` is what becomes of it, `changes` are the steps that lead there.
+    async fn alter_table(
+        &self,
+        path: &ObjectPath,
+        table: CatalogTable,
+        changes: &[TableChange],
+    ) -> Result<()>;
+
+    /// Replaces a view with a changed one.
+    async fn alter_view(&self, path: &ObjectPath, view: CatalogView) -> Result<()>;
 
     /// Renames a table or view within its database.
     async fn rename_object(&self, path: &ObjectPath, new_name: &str) -> Result<()>;
@@ -102,6 +115,17 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// Returns whether PARTITIONED BY may hold transforms such as `bucket(16, id)`.
     fn supports_partition_transforms(&self) -> bool {
         false
+    }
+
+    /// Returns the connector of all its tables, where the catalog gives it and CREATE TABLE does not name it. The definitions of such
+    /// a catalog show it, and come with what it has loaded of them.
+    fn connector(&self) -> Option<&'static str> {
+        None
+    }
+
+    /// Returns the options by which a table of another catalog means one of a catalog with a `connector`: what LIKE takes over.
+    fn options_elsewhere(&self, _path: &ObjectPath) -> BTreeMap<String, String> {
+        BTreeMap::new()
     }
 
     /// Returns the partitions of a table that `object` has returned, sorted by their values; none where tables keep no list of them.

@@ -44,6 +44,18 @@ pub struct CatalogTable {
     pub handle: TableHandle,
 }
 
+/// Returns the column of an entry of PARTITIONED BY, which may stand in a transform.
+pub fn partition_column(key: &str) -> &str {
+    let Some((transform, arguments)) = key.strip_suffix(')').and_then(|key| key.split_once('(')) else {
+        return key;
+    };
+    match transform {
+        "bucket" | "truncate" => arguments.split_once(", ").map_or(arguments, |(_, column)| column),
+        "years" | "months" | "days" | "hours" => arguments,
+        _ => key,
+    }
+}
+
 /// What is known of a table beyond its definition, loaded when a statement looks the table up, for the connector that reads and
 /// writes it. Opaque to everyone else, and no part of the definition: two tables are equal whatever their handles.
 #[derive(Clone, Default)]
@@ -126,4 +138,18 @@ pub struct CatalogFunction {
     pub language: String,
     /// USING JAR or ARTIFACT.
     pub resources: Vec<String>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transform_names_its_column() {
+        assert_eq!(partition_column("bucket(16, id)"), "id");
+        assert_eq!(partition_column("days(ts)"), "ts");
+        assert_eq!(partition_column("truncate(4, a, b)"), "a, b");
+        assert_eq!(partition_column("dt"), "dt");
+        assert_eq!(partition_column("price (net)"), "price (net)");
+    }
 }

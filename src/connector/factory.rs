@@ -5,7 +5,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 
 use super::{DynamicTableSink, DynamicTableSource};
-use crate::catalog::TableHandle;
+use crate::catalog::{ObjectPath, TableHandle};
 use crate::error::{Error, Result};
 use crate::options::{OptionDef, SessionConfig, TableOptions};
 use crate::schema::TableSchema;
@@ -15,6 +15,8 @@ use crate::schema::TableSchema;
 pub struct FactoryContext<'a> {
     /// `catalog.database.table`, for messages.
     pub table: &'a str,
+    /// The table within its catalog.
+    pub path: &'a ObjectPath,
     /// All declared columns, the key and the watermark.
     pub schema: &'a TableSchema,
     /// Columns of PARTITIONED BY.

@@ -8,13 +8,14 @@ use super::{
     CheckpointId, CompletedCheckpoint, FactoryContext, Frame, OutputPort, OutputStream, SourceEvent,
     SourceReader, WriterContext,
 };
-use crate::catalog::TableHandle;
+use crate::catalog::{ObjectPath, TableHandle};
 use crate::changelog::ChangelogMode;
 use crate::options::{SessionConfig, TableOptions};
 use crate::schema::{Column, TableSchema};
 
 /// Everything that a factory's context borrows.
 pub(crate) struct Table {
+    path: ObjectPath,
     pub(crate) schema: TableSchema,
     pub(crate) partition_keys: Vec<String>,
     options: TableOptions,
@@ -28,6 +29,7 @@ impl Table {
             entries.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect();
         options.insert("connector".to_owned(), connector.to_owned());
         Table {
+            path: ObjectPath::new("default_database", "t"),
             schema: TableSchema::of_columns(columns),
             partition_keys: Vec::new(),
             options: TableOptions::new(connector, options),
@@ -39,6 +41,7 @@ impl Table {
     pub(crate) fn context(&self) -> FactoryContext<'_> {
         FactoryContext {
             table: "default_catalog.default_database.t",
+            path: &self.path,
             schema: &self.schema,
             partition_keys: &self.partition_keys,
             options: &self.options,

@@ -44,6 +44,7 @@ classes! {
     ICEBERG_NO_SUCH_NAMESPACE = "org.apache.iceberg.exceptions.NoSuchNamespaceException";
     ICEBERG_NO_SUCH_TABLE = "org.apache.iceberg.exceptions.NoSuchTableException";
     ICEBERG_NOT_FOUND = "org.apache.iceberg.exceptions.NotFoundException";
+    ICEBERG_VALIDATION = "org.apache.iceberg.exceptions.ValidationException";
     UNSUPPORTED_OPERATION = "java.lang.UnsupportedOperationException";
     UNSUPPORTED_TEMPORAL = "java.time.temporal.UnsupportedTemporalTypeException";
     ILLEGAL_ARGUMENT = "java.lang.IllegalArgumentException";
@@ -55,6 +56,7 @@ classes! {
     FILE_NOT_FOUND = "java.io.FileNotFoundException";
     UNKNOWN_HOST = "java.net.UnknownHostException";
     IO = "java.io.IOException";
+    NO_SUCH_METHOD = "java.lang.NoSuchMethodException";
     CLASS_NOT_FOUND = "java.lang.ClassNotFoundException";
     INTERRUPTED = "java.lang.InterruptedException";
     RUNTIME = "java.lang.RuntimeException";

@@ -185,6 +185,7 @@ impl BoundTable {
     pub(crate) fn context<'a>(&'a self, name: &'a str, options: &'a TableOptions) -> FactoryContext<'a> {
         FactoryContext {
             table: name,
+            path: &self.identifier.path,
             schema: &self.table.schema,
             partition_keys: &self.table.partition_keys,
             options,
@@ -254,11 +255,13 @@ async fn look_up(parts: &[String], catalogs: &CatalogManager, config: &Arc<Sessi
     if parts.len() == 3 && !catalog_names.contains(&identifier.catalog) {
         return Ok(Found::Missing { object: identifier.catalog, candidates: catalog_names });
     }
+    // Candidates are for a hint: a catalog that does not list them has none.
     if parts.len() >= 2 && catalogs.database(&identifier.catalog, &identifier.path.database).await?.is_none()
     {
-        let candidates = catalogs.database_names(&identifier.catalog).await?;
+        let candidates = catalogs.database_names(&identifier.catalog).await.unwrap_or_default();
         return Ok(Found::Missing { object: identifier.path.database, candidates });
     }
-    let candidates = catalogs.table_names(&identifier.catalog, &identifier.path.database).await?;
+    let candidates =
+        catalogs.table_names(&identifier.catalog, &identifier.path.database).await.unwrap_or_default();
     Ok(Found::Missing { object: identifier.path.object, candidates })
 }

@@ -1,11 +1,11 @@
 //! What ALTER TABLE does to columns, key and watermark. Every refusal starts with Flink's sentence and names the reason.
 
-use crate::catalog::CatalogTable;
+use crate::catalog::{self, CatalogTable, ChangeKind, TableChange, partition_column};
 use crate::error::{Error, Result, Span};
 use crate::schema::{Column, ColumnKind, TypeRoot};
 use crate::sql::{
-    ColumnDefinition, ColumnPosition, ObjectName, SchemaElement, Spanned, TableElement, WatermarkDefinition,
-    parse_expression,
+    ColumnDefinition, ColumnPosition, DistributionClause, ObjectName, SchemaElement, Spanned, TableElement,
+    WatermarkDefinition, parse_expression,
 };
 
 use super::table_definition::{DefinitionReader, is_computed, single_key};
@@ -31,6 +31,8 @@ pub(super) struct SchemaChange<'a> {
     pub(super) reader: DefinitionReader<'a>,
     /// The table, changed in place.
     pub(super) table: CatalogTable,
+    /// The steps that were made.
+    pub(super) steps: Vec<TableChange>,
 }
 
 impl SchemaChange<'_> {
@@ -39,7 +41,7 @@ impl SchemaChange<'_> {
         if let Some((constraint, columns)) = single_key(elements.iter().map(|element| &element.element))? {
             if let Some(key) = &self.table.schema.primary_key {
                 return Err(failed(format!(
-                    "The base table has already defined the primary key constraint [{}]. You might want to drop it before adding a new one.",
+                    "The current table has already defined the primary key constraint [{}]. You might want to drop it before adding a new one.",
                     quoted_list(&key.columns)
                 ))
                 .at(constraint.span.span));
@@ -90,6 +92,8 @@ impl SchemaChange<'_> {
         }
         self.table.schema.primary_key = None;
         self.reader.set_primary_key(&mut self.table.schema, constraint, columns)?;
+        let step = if replace { TableChange::ModifyPrimaryKey } else { TableChange::AddPrimaryKey };
+        self.steps.extend(self.table.schema.primary_key.clone().map(step));
         self.set_watermark(elements, replace)
     }
 
@@ -120,6 +124,8 @@ impl SchemaChange<'_> {
             _ => {
                 self.table.schema.watermark =
                     Some(self.reader.watermark(definition, &self.table.schema.columns)?);
+                let kind = if replace { ChangeKind::Modify } else { ChangeKind::Add };
+                self.steps.push(TableChange::Watermark(kind));
                 Ok(())
             }
         }
@@ -143,7 +149,13 @@ impl SchemaChange<'_> {
             self.table.schema.columns.insert(index, column);
             added.push(definition);
         }
-        self.bind_computed(&added)
+        self.bind_computed(&added)?;
+        for (definition, position) in columns_of(elements) {
+            if let Some(column) = self.table.schema.column(&definition.name.value).cloned() {
+                self.steps.push(TableChange::AddColumn { column, position: position_of(position) });
+            }
+        }
+        Ok(())
     }
 
     fn modify_columns(&mut self, elements: &[SchemaElement]) -> Result<()> {
@@ -176,6 +188,11 @@ impl SchemaChange<'_> {
             modified.push(definition);
         }
         self.bind_computed(&modified)?;
+        for (definition, position) in columns_of(elements) {
+            if let Some(column) = self.table.schema.column(&definition.name.value).cloned() {
+                self.steps.push(TableChange::ModifyColumn { column, position: position_of(position) });
+            }
+        }
         self.rebind(&modified)
     }
 
@@ -254,6 +271,7 @@ impl SchemaChange<'_> {
             return Err(failed("A table must keep at least one column.").at(names[0].span));
         }
         self.table.schema.columns.retain(|column| !dropped.contains(&column.name));
+        self.steps.extend(dropped.into_iter().map(TableChange::DropColumn));
         Ok(())
     }
 
@@ -280,6 +298,7 @@ impl SchemaChange<'_> {
         {
             column.clone_from(&to.value);
         }
+        self.steps.push(TableChange::RenameColumn { from: old, to: to.value.clone() });
         Ok(())
     }
 
@@ -294,14 +313,27 @@ impl SchemaChange<'_> {
                 constraint.value, key.name
             ))
             .at(constraint.span)),
-            _ => Ok(()),
+            _ => {
+                self.steps.push(TableChange::DropPrimaryKey);
+                Ok(())
+            }
         }
+    }
+
+    /// ADD or MODIFY DISTRIBUTION.
+    pub(super) fn set_distribution(&mut self, clause: &DistributionClause, kind: ChangeKind) -> Result<()> {
+        self.table.distribution = Some(self.reader.distribution(clause, &self.table.schema.columns)?);
+        self.steps.push(TableChange::Distribution(kind));
+        Ok(())
     }
 
     /// DROP WATERMARK.
     pub(super) fn drop_watermark(&mut self) -> Result<()> {
-        let dropped = self.table.schema.watermark.take();
-        dropped.map(drop).ok_or_else(|| failed("The base table does not define any watermark strategy."))
+        if self.table.schema.watermark.take().is_none() {
+            return Err(failed("The base table does not define any watermark strategy."));
+        }
+        self.steps.push(TableChange::Watermark(ChangeKind::Drop));
+        Ok(())
     }
 
     /// Returns a column's name; fields of rows cannot be changed.
@@ -386,6 +418,14 @@ impl SchemaChange<'_> {
     }
 }
 
+/// Returns where a column is to stand, as catalogs are told.
+fn position_of(position: Option<&ColumnPosition>) -> Option<catalog::ColumnPosition> {
+    position.map(|position| match position {
+        ColumnPosition::First => catalog::ColumnPosition::First,
+        ColumnPosition::After(column) => catalog::ColumnPosition::After(column.value.clone()),
+    })
+}
+
 /// Returns the column definitions among the elements.
 fn columns_of(
     elements: &[SchemaElement],
@@ -394,14 +434,6 @@ fn columns_of(
         TableElement::Column(definition) => Some((definition, element.position.as_ref())),
         _ => None,
     })
-}
-
-/// Returns the column of a partition key, which may stand in a transform.
-fn partition_column(key: &str) -> &str {
-    match key.strip_suffix(')').and_then(|key| key.split_once('(')) {
-        Some((_, arguments)) => arguments.rsplit_once(", ").map_or(arguments, |(_, column)| column),
-        None => key,
-    }
 }
 
 /// Returns whether an expanded expression names a column: in back-ticks, outside literals, and not as a field behind a dot.
@@ -448,12 +480,5 @@ mod tests {
         assert!(!names_column("'`price`'", "price"));
         assert!(!names_column("`row`.`price`", "price"));
         assert!(!names_column("`price", "pric"));
-    }
-
-    #[test]
-    fn a_transform_names_its_column() {
-        assert_eq!(partition_column("bucket(16, id)"), "id");
-        assert_eq!(partition_column("days(ts)"), "ts");
-        assert_eq!(partition_column("dt"), "dt");
     }
 }

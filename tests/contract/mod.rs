@@ -8,7 +8,7 @@ mod source;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
-use lakehead::catalog::TableHandle;
+use lakehead::catalog::{ObjectPath, TableHandle};
 use lakehead::changelog::ChangelogMode;
 use lakehead::connector::{
     CompletedCheckpoint, DynamicTableSink, DynamicTableSource, FactoryContext, OutputPort, OutputStream,
@@ -30,6 +30,7 @@ impl OutputPort for Lines {
 /// A table `(id BIGINT, name STRING)` of a connector.
 struct Table {
     connector: &'static str,
+    path: ObjectPath,
     schema: TableSchema,
     options: TableOptions,
     config: SessionConfig,
@@ -43,6 +44,7 @@ impl Table {
         options.insert("connector".to_owned(), connector.to_owned());
         Table {
             connector,
+            path: ObjectPath::new("default_database", "t"),
             schema: TableSchema::of_columns(vec![
                 Column::physical("id", TypeRoot::BigInt.nullable()),
                 Column::physical("name", TypeRoot::STRING.nullable()),
@@ -56,6 +58,7 @@ impl Table {
     fn context(&self) -> FactoryContext<'_> {
         FactoryContext {
             table: "default_catalog.default_database.t",
+            path: &self.path,
             schema: &self.schema,
             partition_keys: &[],
             options: &self.options,

@@ -5,3 +5,4 @@ pub(crate) mod run;
 pub(crate) mod running;
 pub(crate) mod session;
 pub(crate) mod terminal;
+pub(crate) mod transcript;

@@ -3,8 +3,15 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use arrow::array::RecordBatch;
+use chrono_tz::Tz;
+use futures::StreamExt;
+use lakehead::changelog::RowKind;
 use lakehead::error::Result;
-use lakehead::session::{OutputPort, OutputStream, Session, SessionSettings, StatementResult};
+use lakehead::schema::format_cell;
+use lakehead::session::{
+    OutputPort, OutputStream, QueryResult, ResultColumn, Session, SessionSettings, StatementResult,
+};
 use lakehead::sql::{parse_statement, split};
 
 /// Drops what connectors print.
@@ -44,4 +51,83 @@ pub(crate) fn with_session<T, F: Future<Output = Result<T>>>(
         }
         use_result(result).await
     })
+}
+
+/// A session that is asked one statement after the other, and answers with text.
+pub(crate) struct Conversation {
+    runtime: tokio::runtime::Runtime,
+    session: Session,
+}
+
+impl Conversation {
+    /// Starts a session.
+    pub(crate) fn new() -> Conversation {
+        let runtime =
+            tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+        let settings = SessionSettings {
+            defaults: BTreeMap::new(),
+            output: Arc::new(Nowhere),
+            session_id: "test".to_owned(),
+        };
+        let session = runtime.block_on(async { Session::new(settings) }).unwrap();
+        Conversation { runtime, session }
+    }
+
+    /// Runs a statement and returns what it answers: `ok`, `job` once its job has ended, rows with bars between their cells (those of
+    /// a stream with their kind), `empty`, or the last part of an error's class and its message.
+    pub(crate) fn answer(&mut self, text: &str) -> String {
+        let Conversation { runtime, session } = self;
+        let answered = runtime.block_on(async {
+            match session.execute(&parse_statement(text)?, text).await? {
+                StatementResult::Done | StatementResult::DoneWithNote(_) => Ok("ok".to_owned()),
+                StatementResult::Table(table) => Ok(lines(&table.columns, &table.rows, &[], "")),
+                StatementResult::Query(query) => query_lines(query).await,
+                StatementResult::JobSubmitted(_) | StatementResult::JobFinished(_) => {
+                    session.finish_jobs().await?;
+                    Ok("job".to_owned())
+                }
+                other => Ok(format!("{other:?}")),
+            }
+        });
+        match answered {
+            Ok(text) if text.is_empty() => "empty".to_owned(),
+            Ok(text) => text,
+            Err(error) => {
+                let class = error.flink_class().name().rsplit('.').next().unwrap();
+                format!("{class}: {}", error.message())
+            }
+        }
+    }
+
+    /// Runs statements one after the other and compares each answer.
+    #[track_caller]
+    pub(crate) fn expect(&mut self, cases: &[(&str, &str)]) {
+        for (text, expected) in cases {
+            assert_eq!(self.answer(text).trim_end(), expected.trim_end(), "{text}");
+        }
+    }
+}
+
+/// Collects the rows of a query that ends.
+async fn query_lines(mut query: QueryResult) -> Result<String> {
+    let mut collected = Vec::new();
+    while let Some(batch) = query.stream.next().await {
+        let batch = batch?;
+        let kinds: Vec<RowKind> = (0..batch.row_count()).map(|row| batch.kind(row)).collect();
+        let kinds = if query.is_streaming { kinds } else { Vec::new() };
+        collected.push(lines(&query.columns, batch.rows(), &kinds, "NULL"));
+    }
+    collected.retain(|text| !text.is_empty());
+    Ok(collected.join("\n"))
+}
+
+/// Writes rows, one a line.
+fn lines(columns: &[ResultColumn], rows: &RecordBatch, kinds: &[RowKind], null: &str) -> String {
+    let line = |row: usize| {
+        let kind = kinds.get(row).map(|kind| format!("{}|", kind.short_string())).unwrap_or_default();
+        let cells = columns.iter().zip(rows.columns());
+        let cells = cells.map(|(column, array)| format_cell(&column.data_type, array, row, Tz::UTC));
+        kind + &cells.map(|cell| cell.unwrap_or_else(|| null.to_owned())).collect::<Vec<_>>().join("|")
+    };
+    (0..rows.num_rows()).map(line).collect::<Vec<_>>().join("\n")
 }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use super::CatalogManager;
 use crate::catalog::CatalogDatabase;
-use crate::catalog::memory::{database_not_empty, database_not_exist};
-use crate::error::{Error, FlinkClass, Result};
+use crate::catalog::memory::database_not_exist;
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
 impl CatalogManager {
     /// Returns the databases of a catalog, sorted.
@@ -41,16 +41,13 @@ impl CatalogManager {
         if_not_exists: bool,
     ) -> Result<()> {
         let existing = self.existing_catalog(catalog).await?;
-        if existing.database(name).await?.is_some() {
-            let exists =
-                Error::already_exists(format!("Database {name} already exists in Catalog {catalog}."));
-            return if if_not_exists {
-                Ok(())
-            } else {
-                Err(exists.class(FlinkClass::DATABASE_ALREADY_EXIST))
-            };
+        if if_not_exists && existing.database(name).await?.is_some() {
+            return Ok(());
         }
-        existing.create_database(name, database).await
+        match existing.create_database(name, database).await {
+            Err(error) if if_not_exists && error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            created => created,
+        }
     }
 
     /// Adds to a database's properties.
@@ -88,9 +85,6 @@ impl CatalogManager {
         let existing = self.existing_catalog(catalog).await?;
         if existing.database(name).await?.is_none() {
             return if if_exists { Ok(()) } else { Err(database_not_exist(name, catalog)) };
-        }
-        if !cascade && !existing.list_objects(name).await?.is_empty() {
-            return Err(database_not_empty(name, catalog));
         }
         existing.drop_database(name, cascade).await?;
         self.functions.forget(catalog, Some(name));

@@ -12,12 +12,11 @@ use std::sync::Arc;
 use tokio::sync::Mutex;
 
 use super::factory::TYPE;
-use super::memory::{database_not_exist, table_already_exist};
 use super::{
-    Catalog, CatalogDescriptor, CatalogFactory, CatalogObject, CatalogStore, FunctionRegistry,
-    InMemoryCatalog, MemoryCatalogStore, ObjectIdentifier, ObjectPath,
+    Catalog, CatalogDescriptor, CatalogFactory, CatalogObject, CatalogStore, CatalogTable, CatalogView,
+    FunctionRegistry, InMemoryCatalog, MemoryCatalogStore, ObjectIdentifier, TableChange,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// What a manager starts with.
 #[derive(Debug)]
@@ -179,12 +178,12 @@ impl CatalogManager {
         self.temporary.get(identifier)
     }
 
-    /// Returns the tables and views of a database, temporary ones among them, sorted. An unknown database has none.
+    /// Returns the tables and views of a database, temporary ones among them, sorted. An unknown catalog has none.
     ///
     /// # Errors
-    /// The catalog cannot be reached.
+    /// The database does not exist, or the catalog cannot be reached.
     pub async fn table_names(&self, catalog: &str, database: &str) -> Result<Vec<String>> {
-        let mut names = match self.existing_database(catalog, database).await? {
+        let mut names = match self.catalog(catalog).await? {
             Some(catalog) => catalog.list_objects(database).await?,
             None => Vec::new(),
         };
@@ -192,12 +191,12 @@ impl CatalogManager {
         Ok(names)
     }
 
-    /// Returns the views of a database, temporary ones among them, sorted. An unknown database has none.
+    /// Returns the views of a database, temporary ones among them, sorted. An unknown catalog has none.
     ///
     /// # Errors
-    /// The catalog cannot be reached.
+    /// The database does not exist, or the catalog cannot be reached.
     pub async fn view_names(&self, catalog: &str, database: &str) -> Result<Vec<String>> {
-        let mut names = match self.existing_database(catalog, database).await? {
+        let mut names = match self.catalog(catalog).await? {
             Some(catalog) => catalog.list_views(database).await?,
             None => Vec::new(),
         };
@@ -223,16 +222,10 @@ impl CatalogManager {
         names.dedup();
     }
 
-    /// Returns the catalog if both it and the database exist.
-    async fn existing_database(&self, catalog: &str, database: &str) -> Result<Option<Arc<dyn Catalog>>> {
-        let Some(catalog) = self.catalog(catalog).await? else { return Ok(None) };
-        Ok(catalog.database(database).await?.map(|_| catalog))
-    }
-
     /// Creates a table or view.
     ///
     /// # Errors
-    /// The name is taken and `if_not_exists` is false, the database does not exist, or the catalog refuses.
+    /// The name is taken and `if_not_exists` is false, or the catalog refuses.
     pub async fn create_object(
         &mut self,
         identifier: &ObjectIdentifier,
@@ -240,17 +233,13 @@ impl CatalogManager {
         if_not_exists: bool,
     ) -> Result<()> {
         let catalog = self.existing_catalog(&identifier.catalog).await?;
-        if catalog.object(&identifier.path).await?.is_some() {
-            return if if_not_exists {
-                Ok(())
-            } else {
-                Err(table_already_exist(&identifier.path, &identifier.catalog))
-            };
+        if if_not_exists && catalog.object(&identifier.path).await?.is_some() {
+            return Ok(());
         }
-        if catalog.database(&identifier.path.database).await?.is_none() {
-            return Err(database_not_exist(&identifier.path.database, &identifier.catalog));
+        match catalog.create_object(&identifier.path, object).await {
+            Err(error) if if_not_exists && error.kind() == ErrorKind::AlreadyExists => Ok(()),
+            created => created,
         }
-        catalog.create_object(&identifier.path, object).await
     }
 
     /// Creates a temporary table or view, which hides a permanent one of the same name.
@@ -272,12 +261,25 @@ impl CatalogManager {
         Ok(())
     }
 
-    /// Replaces a table or view.
+    /// Changes a table; `table` is what becomes of it, `changes` are the steps that lead there.
     ///
     /// # Errors
     /// The catalog refuses.
-    pub async fn alter_object(&mut self, identifier: &ObjectIdentifier, object: CatalogObject) -> Result<()> {
-        self.existing_catalog(&identifier.catalog).await?.alter_object(&identifier.path, object).await
+    pub async fn alter_table(
+        &mut self,
+        identifier: &ObjectIdentifier,
+        table: CatalogTable,
+        changes: &[TableChange],
+    ) -> Result<()> {
+        self.existing_catalog(&identifier.catalog).await?.alter_table(&identifier.path, table, changes).await
+    }
+
+    /// Replaces a view.
+    ///
+    /// # Errors
+    /// The catalog refuses.
+    pub async fn alter_view(&mut self, identifier: &ObjectIdentifier, view: CatalogView) -> Result<()> {
+        self.existing_catalog(&identifier.catalog).await?.alter_view(&identifier.path, view).await
     }
 
     /// Renames a table or view within its database.
@@ -285,12 +287,7 @@ impl CatalogManager {
     /// # Errors
     /// The new name is taken, or the catalog refuses.
     pub async fn rename_object(&mut self, identifier: &ObjectIdentifier, new_name: &str) -> Result<()> {
-        let catalog = self.existing_catalog(&identifier.catalog).await?;
-        let new_path = ObjectPath::new(&identifier.path.database, new_name);
-        if catalog.object(&new_path).await?.is_some() {
-            return Err(table_already_exist(&new_path, &identifier.catalog));
-        }
-        catalog.rename_object(&identifier.path, new_name).await
+        self.existing_catalog(&identifier.catalog).await?.rename_object(&identifier.path, new_name).await
     }
 
     /// Drops a permanent table (or view, if `view`).

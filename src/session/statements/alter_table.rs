@@ -1,6 +1,6 @@
 //! ALTER TABLE.
 
-use crate::catalog::{CatalogObject, CatalogTable, ObjectIdentifier};
+use crate::catalog::{self, CatalogObject, CatalogTable, ChangeKind, ObjectIdentifier};
 use crate::error::{Error, Result};
 use crate::session::schema_change::{SchemaChange, failed};
 use crate::session::table_definition::{DefinitionReader, option_map};
@@ -26,25 +26,35 @@ impl Session {
         }
         let reader = DefinitionReader { config: &self.config, text };
         let changed = changed_table(&identifier, table.clone(), reader, &alter.change);
-        let changed = changed.map_err(|error| error.at(alter.name.span))?;
-        self.catalogs.alter_object(&identifier, CatalogObject::Table(changed)).await?;
+        let (changed, steps) = changed.map_err(|error| error.at(alter.name.span))?;
+        let altered = self.catalogs.alter_table(&identifier, changed, &steps).await;
+        altered.map_err(|error| error.at(alter.name.span))?;
         Ok(StatementResult::Done)
     }
 }
 
-/// Applies a change to a table's definition.
+/// Applies a change to a table's definition, and says in which steps.
 fn changed_table(
     identifier: &ObjectIdentifier,
     table: CatalogTable,
     reader: DefinitionReader<'_>,
     change: &TableChange,
-) -> Result<CatalogTable> {
-    let mut changing = SchemaChange { reader, table };
+) -> Result<(CatalogTable, Vec<catalog::TableChange>)> {
+    let mut changing = SchemaChange { reader, table, steps: Vec::new() };
     match change {
         TableChange::RenameTable(_) => {}
         TableChange::RenameColumn { from, to } => changing.rename_column(from, to)?,
-        TableChange::SetOptions(options) => changing.table.options.extend(option_map(options)?),
-        TableChange::ResetOptions(keys) => reset_options(&mut changing.table, keys)?,
+        TableChange::SetOptions(options) => {
+            for (key, value) in option_map(options)? {
+                changing.table.options.insert(key.clone(), value.clone());
+                changing.steps.push(catalog::TableChange::SetOption { key, value });
+            }
+        }
+        TableChange::ResetOptions(keys) => {
+            reset_options(&mut changing.table, keys)?;
+            let keys = keys.iter().map(|key| key.value.clone());
+            changing.steps.extend(keys.map(catalog::TableChange::ResetOption));
+        }
         TableChange::Add(elements) => changing.add(elements)?,
         TableChange::Modify(elements) => changing.modify(elements)?,
         TableChange::DropColumns(names) => changing.drop_columns(names)?,
@@ -56,7 +66,7 @@ fn changed_table(
                 let reason = "The base table has already defined the distribution. You can modify it or drop it before adding a new one.";
                 return Err(failed(reason));
             }
-            changing.table.distribution = Some(reader.distribution(clause, &changing.table.schema.columns)?);
+            changing.set_distribution(clause, ChangeKind::Add)?;
         }
         TableChange::ModifyDistribution(clause) => {
             if changing.table.distribution.is_none() {
@@ -64,13 +74,14 @@ fn changed_table(
                     "The base table does not define any distribution. You might want to add a new one.";
                 return Err(failed(reason));
             }
-            changing.table.distribution = Some(reader.distribution(clause, &changing.table.schema.columns)?);
+            changing.set_distribution(clause, ChangeKind::Modify)?;
         }
         TableChange::DropDistribution => {
             if changing.table.distribution.take().is_none() {
                 let message = format!("Table {} does not have a distribution to drop.", identifier.quoted());
                 return Err(Error::validation(message));
             }
+            changing.steps.push(catalog::TableChange::Distribution(ChangeKind::Drop));
         }
         TableChange::AddPartitions { .. }
         | TableChange::DropPartitions { .. }
@@ -81,7 +92,7 @@ fn changed_table(
         | TableChange::CreateRef(_)
         | TableChange::DropRef { .. } => return Err(refused(identifier, change)),
     }
-    Ok(changing.table)
+    Ok((changing.table, changing.steps))
 }
 
 /// RESET of options.
@@ -120,4 +131,4 @@ fn refused(identifier: &ObjectIdentifier, change: &TableChange) -> Error {
     Error::unsupported(format!("{what} is not supported for table '{identifier}'")).hint(hint)
 }
 
-const ICEBERG_ONLY: &str = "Only tables of an Iceberg catalog can be changed in this way.";
+const ICEBERG_ONLY: &str = "Such changes are for Iceberg tables, and not built yet.";

@@ -1,5 +1,6 @@
 //! CREATE TABLE without AS, and DROP TABLE.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{CatalogObject, CatalogTable, ObjectIdentifier, TableHandle};
@@ -49,7 +50,10 @@ impl Session {
     ) -> Result<CatalogTable> {
         let reader = DefinitionReader { config: &self.config, text };
         let base = match &create.like {
-            Some(like) => Some((self.like_source(like, text).await?, Merging::of(&like.options)?)),
+            Some(like) => {
+                let target = (!create.temporary).then_some(identifier.catalog.as_str());
+                Some((self.like_source(like, target, text).await?, Merging::of(&like.options)?))
+            }
             None => None,
         };
         let base_schema = base.as_ref().map(|(table, merging)| (&table.schema, merging));
@@ -78,8 +82,8 @@ impl Session {
         Ok(table)
     }
 
-    /// Finds the base table of LIKE.
-    async fn like_source(&self, like: &LikeClause, text: &str) -> Result<CatalogTable> {
+    /// Finds the base table of LIKE. `target` is the catalog that the new table is for, None for a temporary table.
+    async fn like_source(&self, like: &LikeClause, target: Option<&str>, text: &str) -> Result<CatalogTable> {
         let identifier = self.resolve(&like.base)?;
         let (line, column) = SourceText::new("", text).line_column(like.base.span.start);
         let refuse = |what: &str| {
@@ -89,11 +93,39 @@ impl Session {
             ))
             .at(like.base.span)
         };
-        match self.catalogs.object(&identifier).await?.map(|found| found.object).as_deref() {
-            None => Err(refuse("not found in the catalog")),
-            Some(CatalogObject::View(_)) => Err(refuse("can not be a VIEW")),
-            Some(CatalogObject::Table(table)) => Ok(table.clone()),
+        let Some(found) = self.catalogs.object(&identifier).await? else {
+            return Err(refuse("not found in the catalog"));
+        };
+        let CatalogObject::Table(table) = found.object.as_ref() else {
+            return Err(refuse("can not be a VIEW"));
+        };
+        let mut table = CatalogTable { handle: TableHandle::default(), ..table.clone() };
+        if !found.is_temporary {
+            self.move_options(&mut table.options, &identifier, target).await?;
         }
+        Ok(table)
+    }
+
+    /// Makes the options of a table those that a copy has in another catalog, where its own catalog gives it the connector: a catalog
+    /// of the same kind makes a table like it, any other one refers to it.
+    async fn move_options(
+        &self,
+        options: &mut BTreeMap<String, String>,
+        base: &ObjectIdentifier,
+        target: Option<&str>,
+    ) -> Result<()> {
+        let Some(catalog) = self.catalogs.catalog(&base.catalog).await? else { return Ok(()) };
+        let Some(connector) = catalog.connector() else { return Ok(()) };
+        let target = match target {
+            Some(target) => self.catalogs.catalog(target).await?,
+            None => None,
+        };
+        if target.is_some_and(|target| target.connector() == Some(connector)) {
+            options.remove("connector");
+        } else {
+            options.extend(catalog.options_elsewhere(&base.path));
+        }
+        Ok(())
     }
 
     /// Drops a table or a view.

@@ -1,6 +1,6 @@
 //! CREATE TABLE … AS and REPLACE TABLE … AS: the query gives the columns, then fills the table.
 
-use crate::catalog::CatalogObject;
+use crate::catalog::{CatalogObject, ObjectIdentifier};
 use crate::error::{Error, FlinkClass, Result, Span};
 use crate::plan::Planner;
 use crate::schema::DataType;
@@ -37,8 +37,16 @@ impl Session {
                 .class(FlinkClass::TABLE)
                 .at(create.name.span));
         }
-        let planner = Planner::new(&self.catalogs, &self.config)?;
-        let planned = planner.query(query).await?;
+        if create.replace.is_some() && self.gives_connector(&identifier).await? {
+            return Err(Error::unsupported(format!(
+                "REPLACE TABLE is not supported for table '{identifier}'"
+            ))
+            .at(create.name.span)
+            .hint(
+                "Write INSERT OVERWRITE, which keeps the table's history, or DROP TABLE and CREATE TABLE AS.",
+            ));
+        }
+        let planned = Planner::new(&self.catalogs, &self.config)?.query(query).await?;
         let columns: Vec<(String, DataType)> =
             planned.columns().map(|(name, data_type)| (name.to_owned(), data_type.clone())).collect();
         let mut definition = create.clone();
@@ -46,8 +54,18 @@ impl Session {
         definition.elements = merged_elements(create, &columns)?;
         let table = self.define_table(&definition, &identifier, text).await?;
         let insert = insert_of(create, query, &columns);
-        let bound = planner.table(identifier.clone(), table.clone());
-        let planned = planner.insert_into(&insert, bound).await?;
+        if self.gives_connector(&identifier).await? {
+            // What the sink needs is loaded from a table that exists. Where filling it fails, it stays, as in Flink.
+            self.catalogs
+                .create_object(&identifier, CatalogObject::Table(table), false)
+                .await
+                .map_err(|error| error.at(create.name.span))?;
+            return self.execute_insert(&insert).await;
+        }
+        let planner = Planner::new(&self.catalogs, &self.config)?;
+        let bound = planner.table(identifier.clone(), table.clone()).load().await;
+        let planned =
+            planner.insert_into(&insert, bound.map_err(|error| error.at(create.name.span))?).await?;
         if exists && create.replace.is_some() {
             self.catalogs
                 .drop_object(&identifier, false, true)
@@ -57,6 +75,12 @@ impl Session {
         let created = self.catalogs.create_object(&identifier, CatalogObject::Table(table), false).await;
         created.map_err(|error| error.at(create.name.span))?;
         self.submit(vec![planned]).await
+    }
+
+    /// Returns whether the catalog of an object gives its tables their connector.
+    async fn gives_connector(&self, identifier: &ObjectIdentifier) -> Result<bool> {
+        let catalog = self.catalogs.catalog(&identifier.catalog).await?;
+        Ok(catalog.is_some_and(|catalog| catalog.connector().is_some()))
     }
 }
 

@@ -33,9 +33,15 @@ impl Session {
             ))
             .class(FlinkClass::TABLE));
         }
-        Err(Error::unsupported(format!("{keyword} is not supported for table '{identifier}'"))
-            .at(target.span)
-            .hint("Its connector cannot change rows in place; write the changed rows with INSERT OVERWRITE."))
+        let (verb, ability) = match keyword {
+            "UPDATE" => ("update", "SupportsRowLevelUpdate"),
+            _ => ("delete", "SupportsRowLevelDelete"),
+        };
+        Err(Error::unsupported(format!(
+            "Can't perform {verb} operation of the table {identifier} because the corresponding dynamic table sink has not yet implemented org.apache.flink.table.connector.sink.abilities.{ability}."
+        ))
+        .at(target.span)
+        .hint("No connector changes rows in place; write the changed rows with INSERT OVERWRITE."))
     }
 
     /// Makes the table's source, as Flink does before it looks at the statement itself.
@@ -51,6 +57,7 @@ impl Session {
         options.raw("connector");
         let ctx = FactoryContext {
             table: &identifier.to_string(),
+            path: &identifier.path,
             schema: &table.schema,
             partition_keys: &table.partition_keys,
             options: &options,
@@ -68,9 +75,12 @@ impl Session {
                 .class(FlinkClass::TABLE)
                 .hint("SET 'execution.runtime-mode' = 'batch'; first."));
         }
-        Err(Error::unsupported(format!("TRUNCATE is not supported for table '{identifier}'"))
-            .at(target.span)
-            .hint("Its connector cannot delete rows; delete its files where they are stored."))
+        Err(Error::unsupported(format!(
+            "TRUNCATE TABLE statement is not supported for the table {identifier} since the table hasn't implemented the interface org.apache.flink.table.connector.sink.abilities.SupportsTruncate."
+        ))
+        .class(FlinkClass::TABLE)
+        .at(target.span)
+        .hint("Drop the table and create it again."))
     }
 
     /// ANALYZE: there is nothing to do, because statistics are read when a query is planned.

@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::{CatalogObject, CatalogTable, CatalogView, Distribution, ObjectIdentifier};
+use crate::catalog::{
+    CatalogObject, CatalogTable, CatalogView, Distribution, ObjectIdentifier, partition_column,
+};
 use crate::error::{Error, FlinkClass, Result, redact_value};
 use crate::schema::{Column, ColumnKind};
 use crate::session::result_table::text_table;
@@ -110,13 +112,20 @@ fn table_text(identifier: &ObjectIdentifier, table: &CatalogTable, is_temporary:
         text.push_str(&distribution_text(distribution));
     }
     if !table.partition_keys.is_empty() {
-        let is_column = |key: &String| table.schema.column(key).is_some();
-        let keys =
-            table.partition_keys.iter().map(|key| if is_column(key) { quoted(key) } else { key.clone() });
+        let keys = table.partition_keys.iter().map(|key| partition_text(table, key));
         text.push_str(&format!("PARTITIONED BY ({})\n", keys.collect::<Vec<_>>().join(", ")));
     }
     push_options(&mut text, &table.options);
     text
+}
+
+/// Writes one entry of PARTITIONED BY: a column, or a transform of one.
+fn partition_text(table: &CatalogTable, key: &str) -> String {
+    let column = partition_column(key);
+    match key.strip_suffix(')').and_then(|front| front.strip_suffix(column)) {
+        Some(front) if table.schema.column(key).is_none() => format!("{front}{})", quoted(column)),
+        _ => quoted(key),
+    }
 }
 
 /// Writes one column.
@@ -206,7 +215,7 @@ mod tests {
         let table = CatalogTable {
             schema,
             comment: None,
-            partition_keys: vec!["id".to_owned()],
+            partition_keys: vec!["id".to_owned(), "bucket(4, id)".to_owned(), "days(t)".to_owned()],
             distribution: Some(Distribution {
                 kind: Some("HASH".to_owned()),
                 columns: vec!["id".to_owned()],
@@ -223,7 +232,7 @@ mod tests {
   CONSTRAINT `PK_id` PRIMARY KEY (`id`) NOT ENFORCED
 )
 DISTRIBUTED BY HASH(`id`) INTO 4 BUCKETS
-PARTITIONED BY (`id`)
+PARTITIONED BY (`id`, bucket(4, `id`), days(`t`))
 WITH (
   'connector' = 'jdbc',
   'password' = '******'

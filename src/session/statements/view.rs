@@ -90,7 +90,7 @@ impl Session {
                         .at(query.span)
                         .hint("Create another view on top of it instead."));
                 }
-                self.catalogs.alter_object(&identifier, CatalogObject::View(altered)).await?;
+                self.catalogs.alter_view(&identifier, altered).await?;
             }
         }
         Ok(StatementResult::Done)

@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use crate::catalog::{Catalog, CatalogContext, CatalogFactory, TableHandle};
-use crate::connector::FactoryContext;
-use crate::error::{Error, Result};
+use super::catalog_options::{catalog_options, open_catalog};
+use crate::catalog::{Catalog, CatalogContext, CatalogFactory};
+use crate::error::Result;
 use crate::options::OptionDef;
 
 /// Makes catalogs of Iceberg tables.
@@ -24,24 +24,10 @@ impl CatalogFactory for IcebergCatalogs {
     }
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
-        &[]
+        catalog_options()
     }
 
     async fn create(&self, ctx: CatalogContext) -> Result<Arc<dyn Catalog>> {
-        Err(Error::unsupported(format!(
-            "catalog '{}' cannot be created: type 'iceberg' is not supported yet",
-            ctx.name
-        )))
+        Ok(Arc::new(open_catalog(&ctx.name, &ctx.options).await?))
     }
-}
-
-/// Loads the Iceberg table behind a table of another catalog, and creates it if there is none.
-///
-/// # Errors
-/// The options do not name a catalog, or the table cannot be loaded.
-pub(in crate::connector::iceberg) async fn load_table(ctx: &FactoryContext<'_>) -> Result<TableHandle> {
-    Err(Error::unsupported(format!(
-        "table '{}' cannot be used: connector 'iceberg' is not supported yet",
-        ctx.table
-    )))
 }
