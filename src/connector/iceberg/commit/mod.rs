@@ -14,8 +14,6 @@ mod snapshot_summary;
 #[cfg(test)]
 mod fault_tests;
 #[cfg(test)]
-mod measure;
-#[cfg(test)]
 mod model_tests;
 #[cfg(test)]
 mod retry_tests;
