@@ -71,6 +71,7 @@ pub(super) struct DataFileWriter {
     open: HashMap<u32, OpenFile>,
     /// The files since the last `finish`; None for one that is open.
     written: Vec<Option<TableFile>>,
+    open_bytes_max: usize,
 }
 
 struct OpenFile {
@@ -120,6 +121,7 @@ impl DataFileWriter {
             splitter,
             open: HashMap::new(),
             written: Vec::new(),
+            open_bytes_max: OPEN_BYTES_MAX,
         })
     }
 
@@ -266,7 +268,7 @@ impl DataFileWriter {
 
     /// Ends the largest files while there is too much in memory.
     async fn bound_memory(&mut self) -> Result<()> {
-        while self.open.len() > 1 && self.memory_bytes() > OPEN_BYTES_MAX {
+        while self.open.len() > 1 && self.memory_bytes() > self.open_bytes_max {
             let largest = self.open.iter().max_by_key(|(_, open)| open.file.memory_bytes());
             let Some(open) = largest.map(|(number, _)| *number).and_then(|number| self.open.remove(&number))
             else {
@@ -311,3 +313,6 @@ impl Drop for DataFileWriter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,11 @@
 //! Tests of reading: tables that hold every kind of file and deletes, against what must come out.
 
+mod damage;
 mod deletes;
 mod evolution;
+mod ieee;
+mod keys;
+mod pruning;
+mod random_tables;
+mod streaming;
 mod test_table;
