@@ -16,6 +16,7 @@ mod iceberg_file_source;
 mod iceberg_source;
 mod key_reader;
 mod live_files;
+mod manifest_header;
 mod manifests;
 mod parquet_files;
 mod partition_transform;
@@ -30,6 +31,7 @@ mod scan_target;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod wanted_keys;
 mod weighted_cache;
 
 use std::sync::Arc;

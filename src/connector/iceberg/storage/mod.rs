@@ -10,4 +10,6 @@ mod store_error;
 pub(super) mod testing;
 
 pub(super) use file_store::FileStore;
+#[cfg(test)]
+pub(super) use file_system::FileSystem;
 pub(super) use store_error::store_error;
