@@ -17,7 +17,7 @@ use super::retry_policy::RetryPolicy;
 use super::snapshot_producer::SnapshotProducer;
 use crate::connector::iceberg::catalog::CommitError;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
 /// Says what a snapshot shall change, given the table as it is. Closures that need not wait are plans too.
 #[async_trait]
@@ -174,7 +174,7 @@ impl CommitLoop<'_> {
     async fn attempt(&mut self, attempts: &mut dyn Attempts) -> Result<Outcome> {
         let fresh = match reload_same(self.table).await {
             Ok(fresh) => fresh,
-            Err(error) if !self.unresolved.is_empty() && error.kind() == ErrorKind::Unavailable => {
+            Err(error) if !self.unresolved.is_empty() && !is_final(&error) => {
                 return Ok(Outcome::Again(error));
             }
             Err(error) => return Err(error),
@@ -222,10 +222,14 @@ impl CommitLoop<'_> {
             }
             Err(CommitError::Failed(error)) => {
                 remove_files(fresh, &written).await;
-                // A commit to another branch takes the sequence number, which catalogs need not know as a conflict.
-                let now = reload_same(self.table).await?;
-                let has_moved = now.table().metadata_location() != fresh.table().metadata_location();
-                if has_moved { Ok(Outcome::Again(error)) } else { Err(error) }
+                // A commit to another branch takes the sequence number, which a catalog need not know as a conflict.
+                match reload_same(self.table).await {
+                    Ok(now) if now.table().metadata_location() != fresh.table().metadata_location() => {
+                        Ok(Outcome::Again(error))
+                    }
+                    Err(gone) if is_final(&gone) => Err(gone),
+                    _ => Err(error),
+                }
             }
         }
     }
@@ -240,6 +244,7 @@ impl CommitLoop<'_> {
                     return Ok(fresh);
                 }
                 Ok(_) => {}
+                Err(gone) if is_final(&gone) => return Err(gone),
                 Err(unreachable) => {
                     let snapshot =
                         last.snapshot_id.map(|id| format!(" of snapshot {id}")).unwrap_or_default();
@@ -274,11 +279,11 @@ impl CommitLoop<'_> {
 /// Loads a table anew, and checks that it is the same one still.
 ///
 /// # Errors
-/// It was dropped or replaced, or cannot be read.
+/// It was dropped, another has its name now, or the catalog does not answer.
 pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> Result<IcebergTable> {
     let (name, uuid) = (table.ident(), table.metadata().uuid());
     let fresh = table.reload().await.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
+        ErrorKind::NotFound if error.flink_class() != FlinkClass::ICEBERG_NOT_FOUND => {
             Error::not_found(format!("table '{name}' (uuid {uuid}) was dropped while it was written"))
                 .caused_by(error)
         }
@@ -292,6 +297,11 @@ pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> 
         "table '{name}' (uuid {uuid}) was replaced while it was written: another table has its name now (uuid {now})"
     ))
     .hint("Start the statement again to write to the new table."))
+}
+
+/// Returns whether there is no table any more that could be looked at again.
+fn is_final(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Rejected)
 }
 
 /// Removes files that no snapshot refers to. What stays behind is garbage, and no reason to fail.

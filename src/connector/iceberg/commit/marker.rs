@@ -4,7 +4,7 @@
 //! stays when snapshots expire. Both come with the same commit. A lineage is one run of a sink with all its restarts; only its last
 //! commit is in the property, and it goes when the job ends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use iceberg::spec::{Snapshot, TableMetadata};
 
@@ -125,7 +125,7 @@ pub(in crate::connector::iceberg) fn committed_snapshot(
     lineage: &str,
     id: &str,
 ) -> Option<i64> {
-    let holds = |summary: &std::collections::HashMap<String, String>| {
+    let holds = |summary: &HashMap<String, String>| {
         summary.get(LINEAGE).is_some_and(|other| other == lineage)
             && summary.get(COMMIT_IDS).is_some_and(|ids| ids.split(',').any(|other| other == id))
     };

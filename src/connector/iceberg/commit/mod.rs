@@ -12,6 +12,12 @@ mod snapshot_producer;
 mod snapshot_summary;
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod retry_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;

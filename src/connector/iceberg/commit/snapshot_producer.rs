@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::commit_loop::Attempt;
 use super::manifest_merge::ManifestMerge;
-use super::manifest_store::{LoadedManifest, ManifestStore, SnapshotManifest};
+use super::manifest_store::{LoadedManifest, ManifestStore, SnapshotManifest, with_context};
 use super::removal_filter::RemovalFilter;
 use super::snapshot_summary::SummaryCounts;
 use super::{SnapshotChange, TableFile};
@@ -83,13 +83,9 @@ impl<'a> SnapshotProducer<'a> {
         // The builder keeps the branch's retention, which nobody else can read.
         let builder = metadata.clone().into_builder(None).set_branch_snapshot(snapshot, branch);
         let built = builder.and_then(iceberg::spec::TableMetadataBuilder::build).map_err(|error| {
-            let error = from_iceberg(error);
             let table = self.table.ident();
-            Error::new(
-                error.kind(),
-                format!("no snapshot can be added to branch '{branch}' of table '{table}': {error}"),
-            )
-            .caused_by(error)
+            let context = format!("no snapshot can be added to branch '{branch}' of table '{table}'");
+            with_context(&context, from_iceberg(error))
         })?;
         updates.extend(built.changes);
         Ok(Some(Attempt { requirements, updates, snapshot_id: Some(self.snapshot_id) }))

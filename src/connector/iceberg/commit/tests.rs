@@ -1,36 +1,19 @@
 //! Commits of all kinds on real files: what a snapshot then holds, and what it says.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use iceberg::TableUpdate;
 use iceberg::spec::{FormatVersion, Operation, SnapshotReference, SnapshotRetention, Struct};
 
 use super::testing::{
-    TestCatalog, data, data_in, deletes_in, live, live_of, manifests, metadata_files, partition, paths,
-    summary,
+    TestCatalog, append, commit, committed, data_in, deletes_in, live, live_of, manifests, metadata_files,
+    partition, paths, removing, summary,
 };
 use super::{FileRemoval, MetadataChange, SnapshotChange, commit_snapshot, commit_updates};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::testing::block_on;
-use crate::error::{ErrorKind, Result};
-
-async fn commit(table: &IcebergTable, change: SnapshotChange) -> Result<IcebergTable> {
-    commit_snapshot(table, &mut |_: &IcebergTable| Ok(Some(change.clone()))).await
-}
-
-async fn committed(table: &IcebergTable, change: SnapshotChange) -> IcebergTable {
-    commit(table, change).await.unwrap()
-}
-
-fn append(files: &[(&str, u64)]) -> SnapshotChange {
-    let data = files.iter().map(|(path, records)| data(path, *records)).collect();
-    SnapshotChange { data, ..SnapshotChange::default() }
-}
-
-fn removing(paths: &[&str]) -> FileRemoval {
-    FileRemoval::Paths(paths.iter().map(|path| (*path).to_owned()).collect::<BTreeSet<_>>())
-}
+use crate::error::ErrorKind;
 
 fn operation(table: &IcebergTable) -> Operation {
     table.metadata().current_snapshot().unwrap().summary().operation.clone()
