@@ -17,6 +17,7 @@ mod iceberg_file_source;
 mod iceberg_source;
 mod key_reader;
 mod live_files;
+mod manifest_header;
 mod manifests;
 mod parquet_files;
 mod partition_transform;

@@ -93,8 +93,4 @@ impl SinkWriter for AppendWriter {
         let prepared = PreparedFiles::new(&self.lineage, table, checkpoint, self.replaced, &files)?;
         Ok(vec![prepared.to_committable()?])
     }
-
-    fn state_bytes(&self) -> usize {
-        self.writer.memory_bytes()
-    }
 }

@@ -307,7 +307,7 @@ pub(super) fn random_fixed(length: usize, rng: &mut StdRng, count: usize) -> Arr
     let value = |rng: &mut StdRng| {
         rng.random_ratio(4, 5).then(|| {
             (0..length)
-                .map(|_| rng.random::<u8>() | 0xf0 * u8::from(rng.random_bool(0.3)))
+                .map(|_| rng.random::<u8>() | (0xf0 * u8::from(rng.random_bool(0.3))))
                 .collect::<Vec<u8>>()
         })
     };

@@ -290,12 +290,12 @@ fn check_bounds(file: &DataFile, id: i32, of: &PrimitiveType, column: &ArrayRef,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 12, ..ProptestConfig::default() })]
 
     #[test]
     fn bounds_hold_every_value_of_every_type(
         seed in any::<u64>(),
-        count in 1usize..400,
+        count in 1usize..250,
         group_bytes in prop_oneof![Just("300"), Just("20000"), Just("100000000")],
         length in prop_oneof![Just(None), (1usize..70).prop_map(Some)],
     ) {
