@@ -120,7 +120,7 @@ pub(in crate::connector::iceberg) fn is_committed(
 }
 
 /// Returns the snapshot in which a committable has landed, if it is still there.
-pub(in crate::connector::iceberg) fn committed_snapshot(
+pub(super) fn committed_snapshot(
     metadata: &TableMetadata,
     lineage: &str,
     id: &str,
