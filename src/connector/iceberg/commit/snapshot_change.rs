@@ -25,10 +25,6 @@ pub(in crate::connector::iceberg) enum FileRemoval {
     Partitions(Vec<(i32, Struct)>),
     /// Files by path; that one is gone already is a conflict.
     #[cfg_attr(not(test), expect(dead_code, reason = "compaction and maintenance remove files by path"))]
-    #[cfg_attr(
-        not(test),
-        expect(dead_code, reason = "compaction removes files by path; it is not built yet")
-    )]
     Paths(BTreeSet<String>),
 }
 
