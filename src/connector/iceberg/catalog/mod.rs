@@ -11,6 +11,7 @@ mod metadata_file;
 mod partition_fields;
 mod referenced_table;
 mod schema_update;
+mod snapshot_choice;
 mod sql_catalog;
 mod table_alteration;
 mod table_creation;

@@ -50,7 +50,7 @@ impl FileStore {
 
     /// Makes a store that holds the same files in another way, under a name of its own in DataFusion.
     #[cfg(test)]
-    pub(super) fn wrapped(
+    pub(in crate::connector::iceberg) fn wrapped(
         wrap: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
         url: &str,
     ) -> FileStore {

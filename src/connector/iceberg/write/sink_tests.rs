@@ -392,6 +392,7 @@ async fn rows_are_distributed_by_what_tells_their_partition() {
     let warehouse = Warehouse::new(id_and_name(), making).await;
     let sink = warehouse.sink(&[], &[], false).await;
     assert_eq!(sink.distribution(&[], ChangelogMode::INSERT_ONLY), [1]);
+    let sink = warehouse.sink(&["id", "name"], &[], false).await;
     assert_eq!(sink.distribution(&[0, 1], ChangelogMode::UPSERT), [1]);
     let sink = warehouse.sink(&["id"], &[], false).await;
     assert_eq!(sink.distribution(&[0], ChangelogMode::UPSERT), [0], "a key may move to another partition");
