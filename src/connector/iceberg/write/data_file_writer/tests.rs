@@ -417,7 +417,7 @@ fn id_rows(ids: std::ops::Range<i64>, partitions: i64) -> RecordBatch {
 async fn files_end_at_their_size_and_every_row_is_where_it_is_said_to_be() {
     let making = Making {
         partition: &[(2, "name", Transform::Identity)],
-        properties: &[("write.target-file-size-bytes", "12000"), ("write.parquet.compression-codec", "none")],
+        properties: &[("write.target-file-size-bytes", "4000"), ("write.parquet.compression-codec", "none")],
         ..Making::default()
     };
     let warehouse = Warehouse::new(id_and_name(), making).await;
