@@ -175,8 +175,9 @@ impl<'a> Planner<'a> {
         let query = binder.bind_query(&insert.source.body)?;
         let bound = insert::bind_insert(&mut binder, insert, table, query)?;
         if insert.overwrite && self.is_streaming {
-            return Err(Error::validation("Streaming mode not support overwrite.")
-                .class(FlinkClass::TABLE)
+            return Err(bound
+                .sink
+                .streaming_overwrite_error()
                 .at(insert.target.span)
                 .hint("SET 'execution.runtime-mode' = 'batch'."));
         }
@@ -217,7 +218,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Explains INSERTs that run as one job.
-    pub(crate) fn explain(
+    pub(crate) async fn explain(
         &self,
         inserts: &[PlannedInsert],
         details: &[sql::ExplainDetail],
@@ -232,7 +233,7 @@ impl<'a> Planner<'a> {
         if self.is_streaming {
             explain::streaming_sections(&plans, &insert_graph(inserts)?, details)
         } else {
-            explain::batch_sections(&plans, details)
+            explain::batch_sections(&plans, details).await
         }
     }
 
@@ -267,13 +268,13 @@ impl PlannedQuery {
     }
 
     /// Explains the query.
-    pub(crate) fn explain(&self, details: &[sql::ExplainDetail]) -> Result<String> {
+    pub(crate) async fn explain(&self, details: &[sql::ExplainDetail]) -> Result<String> {
         let plans = [ExplainedPlan { plan: &self.query.plan, sink: None }];
         if self.is_streaming {
             let graph = stream::query_graph(&self.query.plan, QueryConsumer::Explain, &self.config)?;
             explain::streaming_sections(&plans, &graph, details)
         } else {
-            explain::batch_sections(&plans, details)
+            explain::batch_sections(&plans, details).await
         }
     }
 }

@@ -54,9 +54,10 @@ impl IcebergSource {
     async fn describe(&self, filters: &[Expr]) -> Result<String> {
         let planned = self.provider.plan(filters).await?;
         let read: usize = planned.files.iter().map(|live| row_groups(&live.data)).sum();
+        let of_total = planned.row_groups_total.map_or(String::new(), |total| format!(" of {total}"));
         let mut parts = vec![
             format!("files=[{} of {}]", planned.files.len(), planned.files_total),
-            format!("rowGroups=[{read} of {}]", planned.row_groups_total),
+            format!("rowGroups=[{read}{of_total}]"),
         ];
         let deletes = planned.delete_counts();
         for (name, count) in [

@@ -18,6 +18,7 @@ mod iceberg_source;
 mod key_reader;
 mod listed_manifests;
 mod live_files;
+mod manifest_header;
 mod manifests;
 mod parquet_files;
 mod partition_transform;

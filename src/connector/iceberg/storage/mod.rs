@@ -12,4 +12,6 @@ pub(super) mod testing;
 mod tests;
 
 pub(super) use file_store::FileStore;
+#[cfg(test)]
+pub(super) use file_system::FileSystem;
 pub(super) use store_error::store_error;

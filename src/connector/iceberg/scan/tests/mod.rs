@@ -5,6 +5,8 @@ mod deletes;
 mod evolution;
 mod ieee;
 mod keys;
+mod moved_files;
+mod other_engines;
 mod pruning;
 mod random_tables;
 mod streaming;

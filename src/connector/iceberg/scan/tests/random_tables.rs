@@ -28,13 +28,13 @@ use super::test_table::{DataOptions, TestTable, lines, schema, sorted};
 use crate::connector::iceberg::commit::TableFile;
 
 /// How many tables are tried.
-const TABLES: u64 = 24;
+const TABLES: u64 = 8;
 
 /// How many things happen to a table.
 const STEPS: usize = 10;
 
 /// How many queries are asked of a table.
-const QUERIES: usize = 25;
+const QUERIES: usize = 12;
 
 /// A column of the table as it is now.
 #[derive(Debug, Clone)]
