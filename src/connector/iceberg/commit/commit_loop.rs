@@ -4,7 +4,6 @@
 //! written is removed. Where the answer of the catalog was lost, the attempt may have landed, now or a little later; so nothing is
 //! removed then, and every later look at the table asks first whether it has.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -43,11 +42,6 @@ pub(in crate::connector::iceberg) struct MetadataChange {
 }
 
 impl MetadataChange {
-    /// Sets properties.
-    pub(in crate::connector::iceberg) fn set_properties(updates: HashMap<String, String>) -> MetadataChange {
-        MetadataChange { requirements: Vec::new(), updates: vec![TableUpdate::SetProperties { updates }] }
-    }
-
     /// Removes properties.
     pub(in crate::connector::iceberg) fn remove_properties(
         removals: impl IntoIterator<Item = String>,
@@ -259,11 +253,13 @@ impl CommitLoop<'_> {
             }
         }
         let attempts = self.failures;
-        Err(Error::unavailable(format!(
-            "table '{table}' could not be committed to in {attempts} attempts: {error}"
-        ))
-        .hint("Other writers commit to it too often, or its catalog does not answer. The property 'commit.retry.num-retries' of the table allows more attempts.")
-        .caused_by(error))
+        let hint = if self.unresolved.is_empty() {
+            "Other writers commit to it too often. The property 'commit.retry.num-retries' of the table allows more attempts."
+        } else {
+            "Answers of the catalog were lost, and what was asked may still land. A job that goes on looks for its commit first."
+        };
+        let message = format!("table '{table}' could not be committed to in {attempts} attempts: {error}");
+        Err(Error::unavailable(message).hint(hint).caused_by(error))
     }
 
     /// Removes what attempts of unknown outcome have written, now that another has landed: what they ask for can no more be granted.

@@ -13,8 +13,10 @@ const ENABLED: &str = "commit.manifest-merge.enabled";
 const MIN_COUNT: &str = "commit.manifest.min-count-to-merge";
 const TARGET_BYTES: &str = "commit.manifest.target-size-bytes";
 
-/// Flink differs: Iceberg's default is 100, at which a reader opens 100 files to plan a query.
-const MIN_COUNT_DEFAULT: usize = 32;
+/// Flink differs: Iceberg's default is 100. To read a manifest costs as much as fifty of its entries, so a hundred small ones take
+/// ten times as long to plan with as the same entries in two; merging five times as often costs a commit next to nothing more, as
+/// most of a merge is to open the small ones.
+const MIN_COUNT_DEFAULT: usize = 20;
 const TARGET_BYTES_DEFAULT: u64 = 8 * 1024 * 1024;
 
 /// When manifests are merged.
@@ -120,6 +122,8 @@ mod tests {
         ManifestMerge { is_enabled: true, min_count, target_bytes }
     }
 
+    const NONE: [Vec<usize>; 0] = [];
+
     /// Chooses among manifests of one kind, given their sizes from the newest on.
     fn chosen(policy: ManifestMerge, sizes: &[i64]) -> Vec<Vec<usize>> {
         let data =
@@ -130,24 +134,24 @@ mod tests {
 
     #[test]
     fn a_larger_manifest_joins_when_the_newer_ones_have_its_size_together() {
-        assert_eq!(chosen(policy(3, 1000), &[10, 10]), [vec![0; 0]; 0]);
+        assert_eq!(chosen(policy(3, 1000), &[10, 10]), NONE);
         assert_eq!(chosen(policy(3, 1000), &[10, 10, 10]), [vec![0, 1, 2]]);
         assert_eq!(chosen(policy(3, 1000), &[10, 10, 10, 31]), [vec![0, 1, 2]]);
         assert_eq!(chosen(policy(3, 1000), &[10, 10, 10, 30, 60]), [vec![0, 1, 2, 3, 4]]);
-        assert_eq!(chosen(policy(3, 1000), &[10, 10, 60, 60]), [vec![0; 0]; 0]);
+        assert_eq!(chosen(policy(3, 1000), &[10, 10, 60, 60]), NONE);
     }
 
     #[test]
     fn waiting_for_equal_sizes_has_an_end() {
-        assert_eq!(chosen(policy(3, 1000), &[1, 10, 1, 10, 100]), [vec![0; 0]; 0]);
+        assert_eq!(chosen(policy(3, 1000), &[1, 10, 1, 10, 100]), NONE);
         assert_eq!(chosen(policy(3, 1000), &[1, 10, 1, 10, 100, 300]), [vec![0, 1, 2, 3]]);
     }
 
     #[test]
     fn no_merged_manifest_is_larger_than_the_target() {
         assert_eq!(chosen(policy(3, 100), &[40, 40, 40, 100, 5]), [vec![0, 1]]);
-        assert_eq!(chosen(policy(3, 100), &[99, 99, 99]), [vec![0; 0]; 0]);
-        assert_eq!(chosen(ManifestMerge { is_enabled: false, ..policy(2, 100) }, &[1; 9]), [vec![0; 0]; 0]);
+        assert_eq!(chosen(policy(3, 100), &[99, 99, 99]), NONE);
+        assert_eq!(chosen(ManifestMerge { is_enabled: false, ..policy(2, 100) }, &[1; 9]), NONE);
     }
 
     #[test]
@@ -166,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_stream_of_commits_leaves_few_manifests_and_writes_each_entry_few_times() {
-        let policy = policy(32, 8 * 1024 * 1024);
+        let policy = policy(MIN_COUNT_DEFAULT, TARGET_BYTES_DEFAULT);
         let entry = 800;
         let (mut sizes, mut most, mut rewritten): (Vec<i64>, usize, i64) = (Vec::new(), 0, 0);
         let commits = 20_000;
@@ -180,8 +184,8 @@ mod tests {
             }
             most = most.max(sizes.len());
         }
-        assert!(most <= 42, "{most}");
+        assert!(most <= 31, "{most}");
         let times = rewritten as f64 / (commits * entry) as f64;
-        assert!(times < 10.0, "{times}");
+        assert!(times < 11.0, "{times}");
     }
 }

@@ -24,7 +24,6 @@ mod tests;
 
 pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates, reload_same};
 pub(super) use marker::{
-    CommitMarker, RESOLVED_DELETES, committed_checkpoint, committed_snapshot, forget, is_committed,
-    lineage_of,
+    CommitMarker, RESOLVED_DELETES, committed_checkpoint, forget, is_committed, lineage_of,
 };
 pub(super) use snapshot_change::{FileRemoval, SnapshotChange, TableFile};

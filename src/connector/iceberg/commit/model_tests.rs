@@ -252,7 +252,7 @@ async fn check_steps(version: FormatVersion, specs: u8, steps: &[Step]) {
 }
 
 proptest! {
-    #![proptest_config(Config { cases: 24, failure_persistence: None, ..Config::default() })]
+    #![proptest_config(Config { cases: 12, failure_persistence: None, ..Config::default() })]
 
     #[test]
     fn tables_of_version_2_hold_what_the_model_holds(specs in 1..=3_u8, steps in steps()) {

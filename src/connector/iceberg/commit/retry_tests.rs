@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
+use iceberg::TableUpdate;
 use iceberg::spec::FormatVersion;
 
 use super::marker::{CommitMarker, committed_snapshot, forget, is_committed, lineage_of};
@@ -56,7 +57,6 @@ fn an_answer_that_was_lost_leaves_one_snapshot() {
             let catalog = TestCatalog::new();
             let table = table(&catalog).await;
             catalog.next_commits(&faults);
-            catalog.failing_loads.store(0, Ordering::Relaxed);
             let table = committed(&table, append(&[("a", 1)])).await;
             assert_eq!(paths(&table).await, ["a", "before"], "{faults:?}");
             assert_eq!(table.metadata().snapshots().len(), 2, "{faults:?}");
@@ -185,6 +185,19 @@ fn attempts_end_with_the_retries_of_the_table() {
 }
 
 #[test]
+fn a_commit_that_may_still_land_leaves_its_files() {
+    block_on(async {
+        let catalog = TestCatalog::new();
+        let few = [("commit.retry.num-retries", "1"), ("commit.retry.min-wait-ms", "1")];
+        let table = catalog.table_with(FormatVersion::V2, false, &few).await;
+        catalog.next_commits(&[Fault::LosesRequest, Fault::LandsLate]);
+        let error = commit(&table, append(&[("a", 1)])).await.unwrap_err();
+        assert!(error.hint_text().unwrap().contains("may still land"));
+        assert_eq!(avro_files(&table), 4);
+    });
+}
+
+#[test]
 fn a_table_that_was_dropped_or_replaced_is_named() {
     block_on(async {
         let catalog = TestCatalog::new();
@@ -225,8 +238,9 @@ fn changes_of_metadata_survive_conflicts_and_lost_answers() {
             let mut plans = 0;
             let mut plan = |_: &IcebergTable| {
                 plans += 1;
-                let set = [("k".to_owned(), "v".to_owned())].into();
-                Ok(Some(MetadataChange::set_properties(set)))
+                let updates = [("k".to_owned(), "v".to_owned())].into();
+                let updates = vec![TableUpdate::SetProperties { updates }];
+                Ok(Some(MetadataChange { updates, ..MetadataChange::default() }))
             };
             let table = commit_updates(&table, &mut plan).await.unwrap();
             assert_eq!(table.metadata().properties()["k"], "v");
@@ -319,7 +333,7 @@ fn where_history_has_expired_a_later_checkpoint_tells_of_earlier_ones() {
             snapshots.filter(|id| Some(*id) != current).collect()
         };
         let mut expire = |table: &IcebergTable| {
-            let update = iceberg::TableUpdate::RemoveSnapshots { snapshot_ids: ids(table) };
+            let update = TableUpdate::RemoveSnapshots { snapshot_ids: ids(table) };
             Ok(Some(MetadataChange { updates: vec![update], ..MetadataChange::default() }))
         };
         let table = commit_updates(&table, &mut expire).await.unwrap();

@@ -361,7 +361,7 @@ pub(super) async fn manifests(table: &IcebergTable, snapshot: &SnapshotRef) -> V
 ///
 /// The metadata is read from its file: what the crate writes it must read as the same.
 pub(super) async fn live_of(table: &IcebergTable, snapshot: &SnapshotRef) -> BTreeMap<String, Live> {
-    let json = std::fs::read(table.table().metadata_location().unwrap()).unwrap();
+    let json = std::fs::read(local(table.table().metadata_location().unwrap())).unwrap();
     assert_eq!(&serde_json::from_slice::<TableMetadata>(&json).unwrap(), table.metadata());
     let mut found = BTreeMap::new();
     for manifest in manifests(table, snapshot).await {
@@ -443,9 +443,13 @@ pub(super) fn summary(snapshot: &SnapshotRef, key: &str) -> Option<String> {
     snapshot.summary().additional_properties.get(key).cloned()
 }
 
+fn local(location: &str) -> &str {
+    location.strip_prefix("file:").unwrap_or(location)
+}
+
 /// The files in the table's metadata folder, by ending of the name.
 pub(super) fn metadata_files(table: &IcebergTable, ending: &str) -> Vec<String> {
-    let folder = format!("{}/metadata", table.metadata().location());
+    let folder = format!("{}/metadata", local(table.metadata().location()));
     let names =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.ends_with(ending)).collect()

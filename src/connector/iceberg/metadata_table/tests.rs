@@ -7,7 +7,7 @@ use iceberg::spec::{
     DataContentType, DataFile, DataFileBuilder, DataFileFormat, Datum, Literal, NestedField, PrimitiveType,
     Schema, SnapshotReference, SnapshotRetention, Struct, StructType, Transform, Type, UnboundPartitionSpec,
 };
-use iceberg::{Catalog, NamespaceIdent, TableCreation, TableUpdate};
+use iceberg::{NamespaceIdent, TableCreation, TableUpdate};
 use tempfile::TempDir;
 
 use super::*;

@@ -5,7 +5,7 @@ use std::collections::{BTreeSet, HashSet};
 use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus};
 
 use super::delete_index::FileDeletes;
-use super::live_files::{LiveFile, PlannedFiles, read_manifests, row_groups, snapshot_to_read};
+use super::live_files::{LiveFile, PlannedFiles, read_manifests, snapshot_to_read};
 use super::manifests::manifest_list;
 use super::pruning::Pruning;
 use super::read_error::ReadContext;
@@ -47,7 +47,6 @@ pub(super) async fn plan_appended_files(
         .filter(|listed| listed.status == ManifestStatus::Added && snapshots.contains(&listed.snapshot_id));
     for listed in added.filter(|listed| paths.insert(listed.file.file.file_path())) {
         planned.files_total += 1;
-        planned.row_groups_total += row_groups(&listed.file);
         if pruning.is_some_and(|pruning| !pruning.may_match_file(&listed.file)) {
             continue;
         }

@@ -218,6 +218,10 @@ impl DynamicTableSink for IcebergSink {
         }
     }
 
+    fn streaming_overwrite_error(&self) -> Error {
+        unbounded_overwrite()
+    }
+
     fn supports_overwrite(&self) -> bool {
         true
     }

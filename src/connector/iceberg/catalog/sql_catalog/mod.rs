@@ -127,7 +127,7 @@ impl SqlCatalog {
             // Others may have committed so much since that this file was deleted.
             match self.metadata_location(ident).await? {
                 Some(current) if error.kind() == ErrorKind::NotFound && current != location => {
-                    location = current
+                    location = current;
                 }
                 _ => return Err(error),
             }

@@ -19,10 +19,11 @@ use iceberg::{Catalog, TableIdent};
 
 use super::moved_files::moved_files;
 use crate::connector::iceberg::catalog::HadoopCatalog;
+use crate::connector::iceberg::read_target::ReadTarget;
 use crate::connector::iceberg::scan::ScanTarget;
 use crate::connector::iceberg::scan::provider::IcebergTableProvider;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::types::to_flink;
+use crate::connector::iceberg::type_mapping::to_flink;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Where the fixtures' metadata says that they lie.
@@ -182,9 +183,8 @@ fn expectations(folder: &Path) -> BTreeMap<String, Vec<String>> {
 /// Chooses what a file of expectations is about; None for what is not read.
 fn target(table: &IcebergTable, what: &str) -> Option<ScanTarget> {
     let metadata = table.metadata();
-    let current = ScanTarget::current(table);
     if what.is_empty() {
-        return Some(current);
+        return Some(ScanTarget::current(table));
     }
     if what == "lineage" {
         return None;
@@ -197,7 +197,7 @@ fn target(table: &IcebergTable, what: &str) -> Option<ScanTarget> {
         None => metadata.snapshot_for_ref(what).unwrap(),
     };
     let schema = snapshot.schema(metadata).unwrap();
-    Some(ScanTarget { snapshot_id: Some(snapshot.snapshot_id()), schema, ..current })
+    Some(ScanTarget { rows: ReadTarget::Snapshot(snapshot.snapshot_id()), schema })
 }
 
 async fn check(engine: &str) {
