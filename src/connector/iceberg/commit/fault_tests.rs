@@ -128,7 +128,7 @@ fn files_that_cannot_be_written_or_read_are_named() {
             assert!(error.hint_text().is_some());
             assert_eq!(metadata_files(&table, ".avro").len(), 2, "what was written is gone");
         }
-        let snapshot = table.metadata().current_snapshot().unwrap().clone();
+        let snapshot = Arc::clone(table.metadata().current_snapshot().unwrap());
         let list = snapshot.manifest_list().strip_prefix("file:").unwrap().to_owned();
         let bytes = std::fs::read(&list).unwrap();
         for damaged in [None, Some(&b"no avro"[..]), Some(&bytes[..bytes.len() - 9])] {

@@ -20,7 +20,7 @@ use super::super::testing::{Making, Warehouse, id_and_name, optional, random_col
 use super::super::write_settings::Properties;
 use super::*;
 use crate::connector::iceberg::storage::testing::{Fault, Operation};
-use crate::connector::iceberg::types;
+use crate::connector::iceberg::type_mapping;
 use crate::connector::testing::block_on;
 
 fn writer_with(
@@ -72,7 +72,7 @@ fn primitives() -> Vec<PrimitiveType> {
 }
 
 fn flink_type(of: &Type) -> DataType {
-    types::to_flink(of, false).to_arrow()
+    type_mapping::to_flink(of, false).to_arrow()
 }
 
 fn column_of(of: &Type, rng: &mut StdRng, count: usize) -> ArrayRef {
