@@ -216,7 +216,6 @@ impl Warehouse {
 }
 
 /// Returns random values of a type in Flink's Arrow form, some of them NULL and some on the edge.
-#[expect(clippy::too_many_lines, reason = "a line or two for each type")]
 pub(super) fn random_column(of: &DataType, rng: &mut StdRng, count: usize) -> ArrayRef {
     let nulls: Vec<bool> = (0..count).map(|_| rng.random_ratio(4, 5)).collect();
     let nulls = NullBuffer::from(nulls);
