@@ -218,7 +218,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Explains INSERTs that run as one job.
-    pub(crate) fn explain(
+    pub(crate) async fn explain(
         &self,
         inserts: &[PlannedInsert],
         details: &[sql::ExplainDetail],
@@ -233,7 +233,7 @@ impl<'a> Planner<'a> {
         if self.is_streaming {
             explain::streaming_sections(&plans, &insert_graph(inserts)?, details)
         } else {
-            explain::batch_sections(&plans, details)
+            explain::batch_sections(&plans, details).await
         }
     }
 
@@ -268,13 +268,13 @@ impl PlannedQuery {
     }
 
     /// Explains the query.
-    pub(crate) fn explain(&self, details: &[sql::ExplainDetail]) -> Result<String> {
+    pub(crate) async fn explain(&self, details: &[sql::ExplainDetail]) -> Result<String> {
         let plans = [ExplainedPlan { plan: &self.query.plan, sink: None }];
         if self.is_streaming {
             let graph = stream::query_graph(&self.query.plan, QueryConsumer::Explain, &self.config)?;
             explain::streaming_sections(&plans, &graph, details)
         } else {
-            explain::batch_sections(&plans, details)
+            explain::batch_sections(&plans, details).await
         }
     }
 }

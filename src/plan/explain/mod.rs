@@ -14,11 +14,14 @@ pub(in crate::plan) use expression::visible_name;
 pub(in crate::plan) use operator::plan_node_text;
 pub(in crate::plan) use sections::{batch_sections, streaming_sections};
 
+use std::collections::HashMap;
 use std::fmt::Write;
 
-use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Sort};
+use datafusion::common::tree_node::TreeNodeRecursion;
+use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Sort, TableScan};
 
 use super::batch::source_table;
+use crate::error::Result;
 
 /// A section of EXPLAIN.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,24 +40,71 @@ pub(crate) struct ExplainedPlan<'a> {
     pub(crate) sink: Option<&'a str>,
 }
 
+/// What sources say of their scans, by the text of the scan.
+#[derive(Default)]
+struct ScanSummaries(HashMap<String, String>);
+
+impl ScanSummaries {
+    /// Asks the sources below a plan.
+    ///
+    /// # Errors
+    /// What a source must look up for it cannot be read.
+    async fn of(plan: &LogicalPlan) -> Result<ScanSummaries> {
+        let mut scans: Vec<TableScan> = Vec::new();
+        plan.apply_with_subqueries(|node| {
+            if let LogicalPlan::TableScan(scan) = node {
+                scans.push(scan.clone());
+            }
+            Ok(TreeNodeRecursion::Continue)
+        })?;
+        let mut summaries = HashMap::new();
+        for scan in scans {
+            let Some(table) = source_table(&scan) else { continue };
+            if let Some(summary) = table.source.scan_summary(&scan.filters).await? {
+                summaries.insert(scan_text(scan), summary);
+            }
+        }
+        Ok(ScanSummaries(summaries))
+    }
+
+    fn get(&self, scan: &TableScan) -> Option<&str> {
+        if self.0.is_empty() {
+            return None;
+        }
+        self.0.get(&scan_text(scan.clone())).map(String::as_str)
+    }
+}
+
+fn scan_text(scan: TableScan) -> String {
+    LogicalPlan::TableScan(scan).display().to_string()
+}
+
 /// Prints a tree as Flink does: the last child behind `+- `, others behind `:- `.
-fn tree(explained: &ExplainedPlan<'_>, section: Section) -> String {
+fn tree(explained: &ExplainedPlan<'_>, section: Section, scans: &ScanSummaries) -> String {
     let mut out = String::new();
     match explained.sink {
         Some(sink) => {
             let name = if section == Section::Logical { "LogicalSink" } else { "Sink" };
             let _ = writeln!(out, "{name}(table=[{sink}])");
-            node(&mut out, explained.plan, section, "+- ", "   ");
+            node(&mut out, explained.plan, section, scans, ("+- ", "   "));
         }
-        None => node(&mut out, explained.plan, section, "", ""),
+        None => node(&mut out, explained.plan, section, scans, ("", "")),
     }
     out
 }
 
 /// Prints a node and its children. A filter below a projection is part of the same calc, as it will run.
-fn node(out: &mut String, plan: &LogicalPlan, section: Section, first: &str, rest: &str) {
+fn node(
+    out: &mut String,
+    plan: &LogicalPlan,
+    section: Section,
+    scans: &ScanSummaries,
+    (first, rest): (&str, &str),
+) {
     let (name, attributes, inputs) = match plan {
-        LogicalPlan::SubqueryAlias(alias) => return node(out, &alias.input, section, first, rest),
+        LogicalPlan::SubqueryAlias(alias) => {
+            return node(out, &alias.input, section, scans, (first, rest));
+        }
         LogicalPlan::Projection(projection) if section == Section::Physical => {
             match projection.input.as_ref() {
                 LogicalPlan::Filter(filter) => {
@@ -66,7 +116,7 @@ fn node(out: &mut String, plan: &LogicalPlan, section: Section, first: &str, res
             }
         }
         plan => {
-            let (name, attributes) = describe(plan, section);
+            let (name, attributes) = describe(plan, section, scans);
             (name, attributes, plan.inputs())
         }
     };
@@ -74,12 +124,12 @@ fn node(out: &mut String, plan: &LogicalPlan, section: Section, first: &str, res
     for (position, input) in inputs.iter().enumerate() {
         let is_last = position + 1 == inputs.len();
         let (mark, line) = if is_last { ("+- ", "   ") } else { (":- ", ":  ") };
-        node(out, input, section, &format!("{rest}{mark}"), &format!("{rest}{line}"));
+        node(out, input, section, scans, (&format!("{rest}{mark}"), &format!("{rest}{line}")));
     }
 }
 
 /// Returns a node's name and attributes.
-fn describe(plan: &LogicalPlan, section: Section) -> (&'static str, String) {
+fn describe(plan: &LogicalPlan, section: Section, scans: &ScanSummaries) -> (&'static str, String) {
     let pick = |logical: &'static str, physical: &'static str| {
         if section == Section::Logical { logical } else { physical }
     };
@@ -97,7 +147,11 @@ fn describe(plan: &LogicalPlan, section: Section) -> (&'static str, String) {
             let fields: Vec<&str> =
                 scan.projected_schema.fields().iter().map(|field| visible_name(field.name())).collect();
             let fields = fields.join(", ");
-            (pick("LogicalTableScan", "TableSourceScan"), format!("table=[[{name}]], fields=[{fields}]"))
+            let summary = scans.get(scan).map_or(String::new(), |summary| format!(", {summary}"));
+            (
+                pick("LogicalTableScan", "TableSourceScan"),
+                format!("table=[[{name}]], fields=[{fields}]{summary}"),
+            )
         }
         LogicalPlan::Aggregate(aggregate) => {
             let groups = expression::list(&aggregate.group_expr);

@@ -3,7 +3,7 @@
 use super::graph::{GraphDetails, graph_text};
 use super::json::json_text;
 use super::state::state_text;
-use super::{ExplainedPlan, Section, tree};
+use super::{ExplainedPlan, ScanSummaries, Section, tree};
 use crate::changelog::ChangelogMode;
 use crate::error::{Error, FlinkClass, Result};
 use crate::plan::graph::JobGraph;
@@ -38,8 +38,8 @@ pub(in crate::plan) fn streaming_sections(
 /// Explains queries that are answered once: the plans as bound and as optimised.
 ///
 /// # Errors
-/// A plan cannot be optimised, or a detail is asked for that only streaming jobs have.
-pub(in crate::plan) fn batch_sections(
+/// A plan cannot be optimised, a detail is asked for that only streaming jobs have, or what is said of a scan cannot be looked up.
+pub(in crate::plan) async fn batch_sections(
     plans: &[ExplainedPlan<'_>],
     details: &[ExplainDetail],
 ) -> Result<String> {
@@ -59,7 +59,9 @@ pub(in crate::plan) fn batch_sections(
         if !optimised.is_empty() {
             optimised.push('\n');
         }
-        optimised.push_str(&tree(&ExplainedPlan { plan: &plan, sink: explained.sink }, Section::Physical));
+        let scans = ScanSummaries::of(&plan).await?;
+        let explained = ExplainedPlan { plan: &plan, sink: explained.sink };
+        optimised.push_str(&tree(&explained, Section::Physical, &scans));
     }
     let physical = if details.contains(&ExplainDetail::ChangelogMode) {
         with_inserts_only(&optimised)
@@ -76,7 +78,8 @@ fn sections(
     execution: &str,
     details: &[ExplainDetail],
 ) -> String {
-    let logical: Vec<String> = plans.iter().map(|plan| tree(plan, Section::Logical)).collect();
+    let logical: Vec<String> =
+        plans.iter().map(|plan| tree(plan, Section::Logical, &ScanSummaries::default())).collect();
     let logical = logical.join("\n");
     let (advice, with_advice) = if details.contains(&ExplainDetail::PlanAdvice) {
         ("\nNo available advice...\n", " With Advice")

@@ -23,9 +23,9 @@ impl Session {
         let planner = self.planner()?;
         let statements = match statement {
             Statement::StatementSet(statements) => statements.as_slice(),
-            Statement::Query(query) => return planner.query(query).await?.explain(details),
+            Statement::Query(query) => return planner.query(query).await?.explain(details).await,
             Statement::CreateTable(create) => match &create.query {
-                Some(query) => return planner.query(query).await?.explain(details),
+                Some(query) => return planner.query(query).await?.explain(details).await,
                 None => return Err(not_explained()),
             },
             statement => std::slice::from_ref(statement),
@@ -35,7 +35,7 @@ impl Session {
             let Statement::Insert(insert) = statement else { return Err(not_explained()) };
             inserts.push(planner.insert(insert).await?);
         }
-        planner.explain(&inserts, details)
+        planner.explain(&inserts, details).await
     }
 }
 

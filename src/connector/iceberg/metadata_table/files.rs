@@ -83,7 +83,7 @@ pub(super) async fn rows(
     };
     match kind {
         DataFiles | AllDataFiles => {
-            manifests.retain(|manifest| manifest.content == ManifestContentType::Data)
+            manifests.retain(|manifest| manifest.content == ManifestContentType::Data);
         }
         DeleteFiles | AllDeleteFiles => {
             manifests.retain(|manifest| manifest.content == ManifestContentType::Deletes);

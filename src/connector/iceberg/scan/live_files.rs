@@ -70,8 +70,8 @@ pub(super) struct PlannedFiles {
     pub(super) files: Vec<LiveFile>,
     /// How many data files the snapshot has, as far as manifests say so that were not read.
     pub(super) files_total: usize,
-    /// How many row groups the data files have whose manifests were read.
-    pub(super) row_groups_total: usize,
+    /// How many row groups they have; None if manifests were not read.
+    pub(super) row_groups_total: Option<usize>,
 }
 
 /// How many delete files apply to a scan.
@@ -124,11 +124,14 @@ pub(super) async fn plan_files(
     let applying = alive(&deletes)
         .filter(|listed| pruning.is_none_or(|pruning| pruning.may_match_partition(&listed.file)));
     let index = DeleteIndex::build(applying, is_unpartitioned);
-    let mut planned =
-        PlannedFiles { files_total: skipped.into_iter().map(count_data_files).sum(), ..Default::default() };
+    let mut planned = PlannedFiles {
+        files: Vec::new(),
+        files_total: skipped.iter().copied().map(count_data_files).sum(),
+        row_groups_total: skipped.is_empty().then_some(0),
+    };
     for listed in alive(&data) {
         planned.files_total += 1;
-        planned.row_groups_total += row_groups(&listed.file);
+        planned.row_groups_total = planned.row_groups_total.map(|total| total + row_groups(&listed.file));
         if pruning.is_some_and(|pruning| !pruning.may_match_file(&listed.file)) {
             continue;
         }
@@ -163,7 +166,7 @@ fn alive(manifests: &[Arc<Vec<ManifestedFile>>]) -> impl Iterator<Item = &Manife
 }
 
 /// Reads manifests, several at a time, in their order.
-async fn read_manifests(
+pub(super) async fn read_manifests(
     table: &IcebergTable,
     context: &ReadContext,
     manifests: &[&ManifestFile],

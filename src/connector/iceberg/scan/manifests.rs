@@ -11,6 +11,7 @@ use iceberg::spec::{
     PrimitiveLiteral, Snapshot,
 };
 
+use super::manifest_header::without_void_fields;
 use super::read_error::{FileRole, ReadContext};
 use super::weighted_cache::WeightedCache;
 use crate::connector::iceberg::commit::TableFile;
@@ -85,7 +86,12 @@ pub(in crate::connector::iceberg::scan) async fn manifest_files(
         return Err(encrypted(context, role, location));
     }
     let bytes = read_all(files, context, role, location).await?;
-    let parsed = Manifest::parse_avro(&bytes).map_err(|error| context.damaged(role, location, error))?;
+    let parsed = match Manifest::parse_avro(&bytes) {
+        Ok(parsed) => parsed,
+        Err(error) => without_void_fields(&bytes)
+            .and_then(|changed| Manifest::parse_avro(&changed).ok())
+            .ok_or_else(|| context.damaged(role, location, error))?,
+    };
     let (entries, _) = parsed.into_parts();
     let listed: Vec<ManifestedFile> = entries
         .into_iter()
@@ -134,7 +140,7 @@ fn weight(listed: &ManifestedFile) -> usize {
             places + map.values().map(|bound| heap_bytes(bound.literal())).sum::<usize>()
         })
         .sum();
-    let lists = file.split_offsets().map_or(0, |offsets| offsets.len() * size_of::<i64>());
+    let lists = file.split_offsets().map_or(0, size_of_val);
     size_of::<ManifestedFile>()
         + size_of::<DataFile>()
         + file.file_path().len()

@@ -3,6 +3,7 @@
 
 #![expect(dead_code, unused_imports, reason = "the sink and metadata tables use it in the next step")]
 
+mod appended_files;
 mod bounds;
 mod column_adapter;
 mod condition;
@@ -16,6 +17,7 @@ mod iceberg_file_source;
 mod iceberg_source;
 mod key_reader;
 mod live_files;
+mod manifest_header;
 mod manifests;
 mod parquet_files;
 mod partition_transform;
@@ -27,9 +29,11 @@ mod read_column;
 mod read_error;
 mod scan_file;
 mod scan_target;
+mod snapshot_reader;
 mod statistics;
 #[cfg(test)]
 mod tests;
+mod wanted_keys;
 mod weighted_cache;
 
 use std::sync::Arc;
@@ -41,6 +45,8 @@ pub(super) use scan_target::ScanTarget;
 
 use iceberg_source::IcebergSource;
 
+use super::read_options::ReadOptions;
+use super::read_target::ReadTarget;
 use super::table::IcebergTable;
 use crate::connector::{DynamicTableSource, FactoryContext};
 use crate::error::Result;
@@ -55,6 +61,8 @@ pub(super) fn create_source(
 ) -> Result<Arc<dyn DynamicTableSource>> {
     let declared =
         ctx.schema.physical_columns().map(|column| column.data_type.to_field(&column.name)).collect();
-    let target = ScanTarget::current(table);
-    Ok(Arc::new(IcebergSource::new(Arc::clone(table), target, declared)?))
+    let options = ReadOptions::parse(ctx)?;
+    let rows = ReadTarget::choose(&options, table.metadata(), ctx.table)?;
+    let target = ScanTarget::new(table, rows);
+    Ok(Arc::new(IcebergSource::new(Arc::clone(table), target, declared, &options)?))
 }

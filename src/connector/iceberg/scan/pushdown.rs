@@ -172,9 +172,7 @@ fn is_infallible(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> DataFusionRes
         infallible &= if any.is::<Column>() {
             !node.data_type(schema)?.is_nested()
         } else if let Some(binary) = any.downcast_ref::<BinaryExpr>() {
-            binary.op().supports_propagation()
-                || matches!(binary.op(), Operator::Or | Operator::NotEq)
-                || matches!(binary.op(), Operator::IsDistinctFrom | Operator::IsNotDistinctFrom)
+            is_comparison(*binary.op())
         } else if let Some(cast) = any.downcast_ref::<CastExpr>() {
             is_widening(&cast.expr().data_type(schema)?, cast.cast_type())
         } else {
@@ -196,6 +194,12 @@ fn is_infallible(expr: &Arc<dyn PhysicalExpr>, schema: &Schema) -> DataFusionRes
         })
     })?;
     Ok(infallible)
+}
+
+fn is_comparison(operator: Operator) -> bool {
+    use Operator as O;
+    matches!(operator, O::And | O::Or | O::Eq | O::NotEq | O::Lt | O::LtEq | O::Gt | O::GtEq)
+        || matches!(operator, O::IsDistinctFrom | O::IsNotDistinctFrom)
 }
 
 fn is_widening(from: &ArrowType, to: &ArrowType) -> bool {

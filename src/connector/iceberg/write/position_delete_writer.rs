@@ -40,7 +40,7 @@ const ENCODED_ROWS: usize = 64 << 10;
 const WRITTEN_AT_A_TIME: usize = 4;
 
 /// The rows of one data file that are deleted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct DeletedRows {
     /// The data file, as its entry in the manifest names it.
     pub(super) path: String,

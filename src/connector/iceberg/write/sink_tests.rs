@@ -324,6 +324,15 @@ async fn a_store_that_fails_leaves_nothing_visible_and_the_rows_can_be_written_a
 }
 
 #[tokio::test]
+async fn deletes_that_cannot_be_written_leave_no_rows_behind() {
+    let warehouse = plain().await;
+    let sink = warehouse.sink(&["id"], &[], true).await;
+    warehouse.faults.fail_when(Operation::Put, "-deletes.parquet", Fault::NoSpace);
+    refusal(insert(&sink, false, &[(1, "a"), (1, "b")]).await);
+    assert!(warehouse.parquet_files().is_empty());
+}
+
+#[tokio::test]
 async fn upserts_are_refused_in_flinks_words_where_they_cannot_be() {
     let on = [("upsert-enabled", "true")];
     let error = refusal(plain().await.try_sink(&[], &on, true).await);
@@ -383,6 +392,7 @@ async fn rows_are_distributed_by_what_tells_their_partition() {
     let warehouse = Warehouse::new(id_and_name(), making).await;
     let sink = warehouse.sink(&[], &[], false).await;
     assert_eq!(sink.distribution(&[], ChangelogMode::INSERT_ONLY), [1]);
+    let sink = warehouse.sink(&["id", "name"], &[], false).await;
     assert_eq!(sink.distribution(&[0, 1], ChangelogMode::UPSERT), [1]);
     let sink = warehouse.sink(&["id"], &[], false).await;
     assert_eq!(sink.distribution(&[0], ChangelogMode::UPSERT), [0], "a key may move to another partition");

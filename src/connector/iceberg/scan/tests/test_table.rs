@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, RecordBatch, StringArray};
-use arrow::compute::{CastOptions, cast, cast_with_options};
+use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType as ArrowType, Field, Schema as ArrowSchema};
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use datafusion::common::ScalarValue;
@@ -37,7 +37,7 @@ use crate::connector::iceberg::scan::provider::IcebergTableProvider;
 use crate::connector::iceberg::scan::scan_target::ScanTarget;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::types::to_flink;
+use crate::connector::iceberg::type_mapping::to_flink;
 
 /// A table in a folder that goes with it.
 pub(super) struct TestTable {
@@ -154,25 +154,7 @@ impl TestTable {
 
     /// Returns columns of lines of text, in the types of the Iceberg schema.
     pub(super) fn batch(&self, lines: &str) -> RecordBatch {
-        let schema = Arc::new(schema_to_arrow_schema(self.metadata.current_schema()).unwrap());
-        let rows: Vec<Vec<&str>> = lines
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty())
-            .map(|line| line.split('|').collect())
-            .collect();
-        let column = |(place, field): (usize, &Arc<Field>)| {
-            let cells: StringArray =
-                rows.iter().map(|row| Some(row[place]).filter(|cell| *cell != "NULL")).collect();
-            let options = CastOptions { safe: false, ..CastOptions::default() };
-            match field.data_type() {
-                ArrowType::LargeBinary => cast(&cast(&cells, &ArrowType::Binary).unwrap(), field.data_type()),
-                data_type => cast_with_options(&cells, data_type, &options),
-            }
-            .unwrap()
-        };
-        let columns: Vec<ArrayRef> = schema.fields().iter().enumerate().map(column).collect();
-        RecordBatch::try_new(schema, columns).unwrap()
+        parse(Arc::new(schema_to_arrow_schema(self.metadata.current_schema()).unwrap()), lines)
     }
 
     /// Writes a data file of lines of text.
@@ -324,13 +306,20 @@ impl TestTable {
         lines: &str,
         scope: Option<&TableFile>,
     ) -> TableFile {
+        self.equality_deletes_of(columns, scope, |arrow| parse(Arc::new(arrow), lines))
+    }
+
+    /// Writes equality deletes of columns that are made for an Arrow schema.
+    pub(super) fn equality_deletes_of(
+        &mut self,
+        columns: &[&str],
+        scope: Option<&TableFile>,
+        batch: impl FnOnce(ArrowSchema) -> RecordBatch,
+    ) -> TableFile {
         let fields: Vec<_> = columns.iter().map(|name| Arc::new(self.field(name))).collect();
         let ids: Vec<i32> = fields.iter().map(|field| field.id).collect();
-        let mut other = TestTable::new(FormatVersion::V2, schema(&[("unused", PrimitiveType::Int)]));
         let keys = Schema::builder().with_fields(fields).build().unwrap();
-        // Ids of a table's first schema are given anew, those of a later one are not.
-        other.change(|builder| builder.add_current_schema(keys));
-        let batch = other.batch(lines);
+        let batch = batch(schema_to_arrow_schema(&keys).unwrap());
         let path = self.next_path("eq", "parquet");
         write_parquet(&path, &batch, WriterProperties::builder());
         let (spec_id, partition) = match scope {
@@ -346,7 +335,7 @@ impl TestTable {
             .partition(partition)
             .partition_spec_id(spec_id)
             .equality_ids(Some(ids));
-        other.add_metrics(&mut file, &batch, 16);
+        self.add_metrics(&mut file, &batch, 16);
         TableFile { spec_id, file: file.build().unwrap() }
     }
 
@@ -472,6 +461,24 @@ impl TestTable {
     }
 }
 
+/// Parses lines of text, one `|` between columns.
+fn parse(schema: Arc<ArrowSchema>, lines: &str) -> RecordBatch {
+    let rows: Vec<Vec<&str>> = lines
+        .lines()
+        .map(str::trim)
+        .filter(|line| !line.is_empty())
+        .map(|line| line.split('|').collect())
+        .collect();
+    let column = |(place, field): (usize, &Arc<Field>)| {
+        let cells: StringArray =
+            rows.iter().map(|row| Some(row[place]).filter(|cell| *cell != "NULL")).collect();
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        cast_with_options(&cells, field.data_type(), &options).unwrap()
+    };
+    let columns: Vec<ArrayRef> = schema.fields().iter().enumerate().map(column).collect();
+    RecordBatch::try_new(schema, columns).unwrap()
+}
+
 /// Writes a file and returns where its row groups begin.
 fn write_parquet(path: &PathBuf, batch: &RecordBatch, properties: WriterPropertiesBuilder) -> Vec<i64> {
     let file = fs::File::create(path).unwrap();
@@ -504,10 +511,8 @@ fn datum(value: &ScalarValue, primitive: &PrimitiveType, length: usize, is_upper
             }
             Datum::string(letters.into_iter().collect::<String>())
         }
-        (ScalarValue::Decimal128(Some(value), ..), PrimitiveType::Decimal { scale, precision }) => {
-            let bytes = value.to_be_bytes();
-            let _ = (scale, precision);
-            Datum::try_from_bytes(&bytes, primitive.clone()).ok()?
+        (ScalarValue::Decimal128(Some(value), ..), PrimitiveType::Decimal { .. }) => {
+            Datum::try_from_bytes(&value.to_be_bytes(), primitive.clone()).ok()?
         }
         _ => return None,
     })
@@ -515,6 +520,13 @@ fn datum(value: &ScalarValue, primitive: &PrimitiveType, length: usize, is_upper
 
 /// Returns rows as lines, sorted.
 pub(super) fn sorted(batches: &[RecordBatch]) -> Vec<String> {
+    let mut lines = lines(batches);
+    lines.sort();
+    lines
+}
+
+/// Returns rows as lines.
+pub(super) fn lines(batches: &[RecordBatch]) -> Vec<String> {
     let mut lines = Vec::new();
     for batch in batches {
         let options = FormatOptions::default().with_null("NULL");
@@ -525,7 +537,6 @@ pub(super) fn sorted(batches: &[RecordBatch]) -> Vec<String> {
             lines.push(cells.join("|"));
         }
     }
-    lines.sort();
     lines
 }
 

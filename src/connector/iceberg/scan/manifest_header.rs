@@ -1,0 +1,144 @@
+//! Manifests that the crate refuses although they are well-formed: in format 1 a partition field that was dropped stays as a field
+//! `void` under its old name, and the crate takes that name only from `identity`. What a manifest says of transforms is not used here
+//! (the table's metadata says it too), so such fields are read as `identity`.
+
+use serde_json::Value;
+
+/// What an Avro file begins with.
+const MAGIC: &[u8] = b"Obj\x01";
+
+/// The entry of the header that tells the partition fields.
+const PARTITION_SPEC: &[u8] = b"partition-spec";
+
+/// Returns a manifest in which dropped partition fields are `identity`; None if it has none, or is no Avro file.
+pub(super) fn without_void_fields(bytes: &[u8]) -> Option<Vec<u8>> {
+    let mut rest = bytes.strip_prefix(MAGIC)?;
+    let mut entries: Vec<(&[u8], Vec<u8>)> = Vec::new();
+    let mut has_void = false;
+    loop {
+        let mut count = take_long(&mut rest)?;
+        if count == 0 {
+            break;
+        }
+        if count < 0 {
+            // The block's size in bytes stands behind a negative count.
+            take_long(&mut rest)?;
+            count = -count;
+        }
+        for _ in 0..count {
+            let (key, value) = (take_bytes(&mut rest)?, take_bytes(&mut rest)?);
+            let value = match (key == PARTITION_SPEC).then(|| void_as_identity(value)).flatten() {
+                Some(changed) => {
+                    has_void = true;
+                    changed
+                }
+                None => value.to_vec(),
+            };
+            entries.push((key, value));
+        }
+    }
+    if !has_void {
+        return None;
+    }
+    let mut out = MAGIC.to_vec();
+    put_long(&mut out, i64::try_from(entries.len()).ok()?);
+    for (key, value) in entries {
+        put_bytes(&mut out, key)?;
+        put_bytes(&mut out, &value)?;
+    }
+    put_long(&mut out, 0);
+    out.extend_from_slice(rest);
+    Some(out)
+}
+
+fn void_as_identity(json: &[u8]) -> Option<Vec<u8>> {
+    let mut fields: Value = serde_json::from_slice(json).ok()?;
+    let mut has_void = false;
+    for field in fields.as_array_mut()? {
+        let transform = field.get_mut("transform")?;
+        if transform == "void" {
+            *transform = Value::from("identity");
+            has_void = true;
+        }
+    }
+    has_void.then(|| serde_json::to_vec(&fields).ok()).flatten()
+}
+
+/// Takes a number in Avro's variable length.
+fn take_long(rest: &mut &[u8]) -> Option<i64> {
+    let mut number = 0_u64;
+    for shift in (0..64).step_by(7) {
+        let (byte, behind) = rest.split_first()?;
+        *rest = behind;
+        number |= u64::from(byte & 0x7F) << shift;
+        if byte & 0x80 == 0 {
+            return Some((number >> 1).cast_signed() ^ -(number & 1).cast_signed());
+        }
+    }
+    None
+}
+
+fn take_bytes<'a>(rest: &mut &'a [u8]) -> Option<&'a [u8]> {
+    let length = usize::try_from(take_long(rest)?).ok()?;
+    let (bytes, behind) = rest.split_at_checked(length)?;
+    *rest = behind;
+    Some(bytes)
+}
+
+fn put_long(out: &mut Vec<u8>, number: i64) {
+    let mut number = ((number << 1) ^ (number >> 63)).cast_unsigned();
+    while number >= 0x80 {
+        out.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    out.push(number as u8);
+}
+
+fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
+    put_long(out, i64::try_from(bytes.len()).ok()?);
+    out.extend_from_slice(bytes);
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(spec: &str) -> Vec<u8> {
+        let mut out = MAGIC.to_vec();
+        put_long(&mut out, -1);
+        put_long(&mut out, 99);
+        for (key, value) in [(&b"schema"[..], &b"{}"[..]), (PARTITION_SPEC, spec.as_bytes())] {
+            if key != b"schema" {
+                put_long(&mut out, 1);
+            }
+            put_bytes(&mut out, key).unwrap();
+            put_bytes(&mut out, value).unwrap();
+        }
+        put_long(&mut out, 0);
+        out.extend_from_slice(b"sync and rows");
+        out
+    }
+
+    #[test]
+    fn only_void_fields_are_changed() {
+        let fields = |transform: &str| {
+            format!(r#"[{{"name":"a","transform":"{transform}"}},{{"name":"b","transform":"bucket[3]"}}]"#)
+        };
+        let changed = without_void_fields(&file(&fields("void"))).unwrap();
+        let text = String::from_utf8_lossy(&changed).into_owned();
+        assert!(text.contains(&fields("identity")) && text.ends_with("sync and rows"), "{text}");
+        assert_eq!(without_void_fields(&file(&fields("day"))), None);
+        assert_eq!(without_void_fields(b"Obj\x01\x02"), None);
+        assert_eq!(without_void_fields(b"no Avro"), None);
+    }
+
+    #[test]
+    fn numbers_are_read_as_written() {
+        for number in [0, 1, -1, 63, 64, -65, 8191, i64::MAX, i64::MIN] {
+            let mut bytes = Vec::new();
+            put_long(&mut bytes, number);
+            assert_eq!(take_long(&mut bytes.as_slice()), Some(number));
+        }
+    }
+}
