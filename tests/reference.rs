@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use lakehead::session::reference::{
-    STATEMENT_FAMILIES, Support, connector_table, function_list, option_table, statement_table,
+    STATEMENT_FAMILIES, Support, catalog_table, connector_table, function_list, option_table, statement_table,
 };
 use lakehead::session::{OutputPort, OutputStream, Session, SessionSettings, StatementResult};
 
@@ -28,6 +28,7 @@ fn the_readme_shows_what_the_code_says() {
         ("statements", statement_table()),
         ("options", option_table()),
         ("connectors", connector_table()),
+        ("catalogs", catalog_table()),
         ("functions", function_list()),
     ] {
         expected = with_section(&expected, name, &text);

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use crate::connector::TABLE_FACTORIES;
+use crate::connector::{CATALOG_FACTORIES, TABLE_FACTORIES};
 use crate::format::FORMAT_FACTORIES;
 use crate::function::FUNCTIONS;
 use crate::options::{OptionDef, SESSION_OPTIONS};
@@ -198,6 +198,15 @@ pub fn connector_table() -> String {
     out
 }
 
+/// Writes the table of catalog types with their options.
+pub fn catalog_table() -> String {
+    let mut out = String::from("| catalog | for | options |\n|---|---|---|\n");
+    for factory in CATALOG_FACTORIES {
+        row(&mut out, factory.identifier(), factory.doc(), factory.options(), std::iter::empty());
+    }
+    out
+}
+
 /// Writes the list of functions.
 pub fn function_list() -> String {
     let mut names: Vec<&str> = FUNCTIONS.iter().map(|function| function.name()).collect();
@@ -205,7 +214,7 @@ pub fn function_list() -> String {
     names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(" ") + "\n"
 }
 
-/// Writes a row of the table of connectors; an option that must be given has a star.
+/// Writes a row of a table of connectors or catalogs; an option that must be given has a star.
 fn row(
     out: &mut String,
     identifier: &str,

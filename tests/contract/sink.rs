@@ -9,6 +9,7 @@ use futures::FutureExt;
 use futures::future::{BoxFuture, ready};
 use lakehead::changelog::ChangelogBatch;
 use lakehead::connector::{Committable, DynamicTableSink};
+use lakehead::schema::PrimaryKey;
 
 use super::{Table, completed, iceberg_table, writer_context};
 
@@ -203,23 +204,38 @@ async fn files_are_written_exactly_once() {
     .await;
 }
 
+/// Makes an Iceberg table, with a key into which rows are upserted or without one.
+async fn iceberg(is_upserted: bool) -> Subject {
+    let place = tempfile::tempdir().unwrap();
+    let warehouse = format!("file:{}", place.path().display());
+    let mut entries = vec![("catalog-name", "lake"), ("catalog-type", "hadoop"), ("warehouse", &warehouse)];
+    if is_upserted {
+        entries.push(("upsert-enabled", "true"));
+    }
+    let mut table = Table::new("iceberg", &entries);
+    if is_upserted {
+        table.schema.columns[0].data_type.nullable = false;
+        let columns = vec!["id".to_owned()];
+        table.schema.primary_key = Some(PrimaryKey { name: "PK_id".to_owned(), columns });
+    }
+    table.load().await;
+    let folder = place.path().join("default_database/t");
+    let hidden = folder.clone();
+    Subject {
+        table,
+        visible: Box::new(move || iceberg_table::rows(folder.clone()).boxed()),
+        hidden: Box::new(move || iceberg_table::unseen_files(hidden.clone()).boxed()),
+        unfinished: 0,
+        _place: place,
+    }
+}
+
 #[tokio::test]
 async fn iceberg_tables_are_appended_to_exactly_once() {
-    check(async || {
-        let place = tempfile::tempdir().unwrap();
-        let warehouse = format!("file:{}", place.path().display());
-        let entries = [("catalog-name", "lake"), ("catalog-type", "hadoop"), ("warehouse", &warehouse)];
-        let mut table = Table::new("iceberg", &entries);
-        table.load().await;
-        let folder = place.path().join("default_database/t");
-        let hidden = folder.clone();
-        Subject {
-            table,
-            visible: Box::new(move || iceberg_table::rows(folder.clone()).boxed()),
-            hidden: Box::new(move || iceberg_table::unseen_files(hidden.clone()).boxed()),
-            unfinished: 0,
-            _place: place,
-        }
-    })
-    .await;
+    check(async || iceberg(false).await).await;
+}
+
+#[tokio::test]
+async fn iceberg_tables_are_upserted_into_exactly_once() {
+    check(async || iceberg(true).await).await;
 }

@@ -129,7 +129,7 @@ impl<S: tracing::Subscriber> Layer<S> for DieAt {
 }
 
 /// Runs a test of this file as a process that dies at a step; returns the steps that it told, and whether it ended before.
-fn run_until(test: &str, root: &Path, last: u64) -> (Vec<String>, bool) {
+pub(super) fn run_until(test: &str, root: &Path, last: u64) -> (Vec<String>, bool) {
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", test, "--nocapture", "--test-threads=1"]);
     let output = command.env(ROOT, root).env(LAST, last.to_string()).output().unwrap();
@@ -148,7 +148,7 @@ const STOP_TEST: &str =
     "crash::durable_steps::a_job_that_dies_while_it_stops_with_a_savepoint_goes_on_from_what_is_there";
 
 /// In the process that dies: listens, and returns the folder of the job. None in the process of the test.
-fn dying() -> Option<PathBuf> {
+pub(super) fn dying() -> Option<PathBuf> {
     let (root, last) = (env::var_os(ROOT)?, env::var(LAST).ok()?);
     let die = DieAt { last: last.parse().unwrap(), count: AtomicU64::new(0) };
     tracing::subscriber::set_global_default(tracing_subscriber::registry().with(die)).unwrap();
@@ -200,6 +200,11 @@ fn assert_every_kind(steps: &[String]) {
         r"^rename .*/totals/part-[^/]*$",
         r"^sync .*/totals$",
     ];
+    assert_kinds(&kinds, steps);
+}
+
+/// Fails unless each of these patterns is that of a step.
+pub(super) fn assert_kinds(kinds: &[&str], steps: &[String]) {
     for kind in kinds {
         let pattern = regex::Regex::new(kind).unwrap();
         assert!(steps.iter().any(|step| pattern.is_match(step)), "no step is {kind}: {steps:#?}");
@@ -234,7 +239,7 @@ fn a_job_that_dies_at_any_durable_step_has_the_result_of_one_that_never_did() {
 }
 
 /// Runs a check for one step after the other, until it returns false because there are no more; returns how many there were.
-fn at_every_step(check: impl Fn(u64) -> bool + Sync) -> u64 {
+pub(super) fn at_every_step(check: impl Fn(u64) -> bool + Sync) -> u64 {
     let (next, is_over) = (AtomicU64::new(1), AtomicBool::new(false));
     let work = || {
         while !is_over.load(Ordering::SeqCst) {

@@ -2,6 +2,7 @@
 //! job again gets the result of one that never was interrupted.
 
 mod durable_steps;
+mod iceberg_upserts;
 mod random_kills;
 
 use std::collections::BTreeMap;

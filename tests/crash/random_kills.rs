@@ -104,7 +104,8 @@ fn write_inputs(root: &Path, rng: &mut StdRng) {
     write_file(root, "in/pages/part-0", &pages);
 }
 
-fn write_file(root: &Path, name: &str, text: &str) {
+/// Writes a file and the folders above it.
+pub(super) fn write_file(root: &Path, name: &str, text: &str) {
     let path = root.join(name);
     fs::create_dir_all(path.parent().unwrap()).unwrap();
     fs::write(path, text).unwrap();
@@ -116,15 +117,16 @@ fn written(root: &Path) -> Written {
 
 /// When a process is killed: after a number of steps and a moment more.
 #[derive(Debug, Clone, Copy)]
-struct Kill {
+pub(super) struct Kill {
     steps: usize,
     moment: Duration,
 }
 
 impl Kill {
-    fn draw(rng: &mut StdRng) -> Kill {
+    /// Draws a moment after less than so many steps.
+    pub(super) fn draw_below(steps_max: usize, rng: &mut StdRng) -> Kill {
         Kill {
-            steps: rng.random_range(0..STEPS_MAX),
+            steps: rng.random_range(0..steps_max),
             moment: Duration::from_micros(rng.random_range(0..20_000)),
         }
     }
@@ -132,18 +134,22 @@ impl Kill {
 
 /// How a run went.
 #[derive(Debug, Default)]
-struct Run {
-    has_ended: bool,
+pub(super) struct Run {
+    pub(super) has_ended: bool,
     /// The checkpoints that were durable.
     checkpoints: usize,
 }
 
 /// Runs the job with some workers until it ends or is killed.
 fn run(root: &Path, workers: u64, kill: Option<Kill>) -> Run {
-    let lakehead = Lakehead::new().variable("RUST_LOG", "lakehead::durable_step=trace");
     let workers = workers.to_string();
-    let job = JOB.replace("{root}", root.to_str().unwrap()).replace("{workers}", &workers);
-    let script = lakehead.file("job.sql", job);
+    run_script_until(&JOB.replace("{root}", root.to_str().unwrap()).replace("{workers}", &workers), kill)
+}
+
+/// Runs a script until it ends or is killed.
+pub(super) fn run_script_until(script: &str, kill: Option<Kill>) -> Run {
+    let lakehead = Lakehead::new().variable("RUST_LOG", "lakehead::durable_step=trace");
+    let script = lakehead.file("job.sql", script);
     let lakehead = lakehead.and(&["-f", &script]);
     let mut child = lakehead.spawn();
     let (steps, text) = listen(&mut child);
@@ -191,7 +197,8 @@ fn listen(child: &mut Child) -> (mpsc::Receiver<String>, std::thread::JoinHandle
     (steps, text)
 }
 
-fn number_from_environment(key: &str, default: u64) -> u64 {
+/// Returns a number from the environment.
+pub(super) fn number_from_environment(key: &str, default: u64) -> u64 {
     std::env::var(key).ok().map_or(default, |text| text.parse().unwrap())
 }
 
@@ -212,7 +219,7 @@ fn a_job_that_is_killed_has_the_result_of_one_that_never_was() {
         write_inputs(root.path(), &mut StdRng::seed_from_u64(seed));
         let mut has_ended = false;
         for _ in 0..KILLS_PER_JOB.min(kills - killed) {
-            let kill = Kill::draw(&mut rng);
+            let kill = Kill::draw_below(STEPS_MAX, &mut rng);
             let run = run(root.path(), rng.random_range(1..=3), Some(kill));
             written(root.path()).assert_part_of(&expected);
             has_ended = run.has_ended;

@@ -25,7 +25,13 @@ impl Session {
             return Ok(StatementResult::Done);
         }
         let reader = DefinitionReader { config: &self.config, text };
-        let changed = changed_table(&identifier, table.clone(), reader, &alter.change);
+        let changed = match &alter.change {
+            // Whoever deletes files of a table that has a list of them destroys it.
+            change @ TableChange::DropPartitions { .. } if self.gives_connector(&identifier).await? => {
+                Err(refused(&identifier, change).hint("Write what is to stay with INSERT OVERWRITE."))
+            }
+            change => changed_table(&identifier, table.clone(), reader, change),
+        };
         let (changed, steps) = changed.map_err(|error| error.at(alter.name.span))?;
         let altered = self.catalogs.alter_table(&identifier, changed, &steps).await;
         altered.map_err(|error| error.at(alter.name.span))?;

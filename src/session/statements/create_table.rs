@@ -1,6 +1,5 @@
 //! CREATE TABLE without AS, and DROP TABLE.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use crate::catalog::{CatalogObject, CatalogTable, ObjectIdentifier, TableHandle};
@@ -101,16 +100,16 @@ impl Session {
         };
         let mut table = CatalogTable { handle: TableHandle::default(), ..table.clone() };
         if !found.is_temporary {
-            self.move_options(&mut table.options, &identifier, target).await?;
+            self.move_definition(&mut table, &identifier, target).await?;
         }
         Ok(table)
     }
 
-    /// Makes the options of a table those that a copy has in another catalog, where its own catalog gives it the connector: a catalog
-    /// of the same kind makes a table like it, any other one refers to it.
-    async fn move_options(
+    /// Makes of a definition one for another catalog, where its own catalog gives the connector: a catalog of the same kind makes a
+    /// table like it, any other one refers to it.
+    async fn move_definition(
         &self,
-        options: &mut BTreeMap<String, String>,
+        table: &mut CatalogTable,
         base: &ObjectIdentifier,
         target: Option<&str>,
     ) -> Result<()> {
@@ -121,9 +120,11 @@ impl Session {
             None => None,
         };
         if target.is_some_and(|target| target.connector() == Some(connector)) {
-            options.remove("connector");
+            table.options.remove("connector");
         } else {
-            options.extend(catalog.options_elsewhere(&base.path));
+            table.options.extend(catalog.options_elsewhere(&base.path));
+            let schema = &table.schema;
+            table.partition_keys.retain(|key| schema.column(key).is_some());
         }
         Ok(())
     }

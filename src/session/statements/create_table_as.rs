@@ -78,7 +78,7 @@ impl Session {
     }
 
     /// Returns whether the catalog of an object gives its tables their connector.
-    async fn gives_connector(&self, identifier: &ObjectIdentifier) -> Result<bool> {
+    pub(in crate::session) async fn gives_connector(&self, identifier: &ObjectIdentifier) -> Result<bool> {
         let catalog = self.catalogs.catalog(&identifier.catalog).await?;
         Ok(catalog.is_some_and(|catalog| catalog.connector().is_some()))
     }

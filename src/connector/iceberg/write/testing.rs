@@ -216,7 +216,6 @@ impl Warehouse {
 }
 
 /// Returns random values of a type in Flink's Arrow form, some of them NULL and some on the edge.
-#[expect(clippy::too_many_lines, reason = "a line or two for each type")]
 pub(super) fn random_column(of: &DataType, rng: &mut StdRng, count: usize) -> ArrayRef {
     let nulls: Vec<bool> = (0..count).map(|_| rng.random_ratio(4, 5)).collect();
     let nulls = NullBuffer::from(nulls);
@@ -280,6 +279,13 @@ pub(super) fn random_column(of: &DataType, rng: &mut StdRng, count: usize) -> Ar
             let values = (0..count).map(|row| nulls.is_valid(row).then(|| value(rng)));
             Arc::new(values.collect::<BinaryArray>())
         }
+        other => random_nested(other, rng, count, nulls),
+    }
+}
+
+/// Returns random lists, maps and rows.
+fn random_nested(of: &DataType, rng: &mut StdRng, count: usize, nulls: NullBuffer) -> ArrayRef {
+    match of {
         DataType::List(field) => {
             let lengths: Vec<usize> = (0..count).map(|_| rng.random_range(0..4)).collect();
             let values = random_column(field.data_type(), rng, lengths.iter().sum());
