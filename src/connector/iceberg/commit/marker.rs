@@ -120,11 +120,7 @@ pub(in crate::connector::iceberg) fn is_committed(
 }
 
 /// Returns the snapshot in which a committable has landed, if it is still there.
-pub(super) fn committed_snapshot(
-    metadata: &TableMetadata,
-    lineage: &str,
-    id: &str,
-) -> Option<i64> {
+pub(super) fn committed_snapshot(metadata: &TableMetadata, lineage: &str, id: &str) -> Option<i64> {
     let holds = |summary: &HashMap<String, String>| {
         summary.get(LINEAGE).is_some_and(|other| other == lineage)
             && summary.get(COMMIT_IDS).is_some_and(|ids| ids.split(',').any(|other| other == id))
