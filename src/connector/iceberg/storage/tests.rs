@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::execution::runtime_env::RuntimeEnv;
 use futures::TryStreamExt;
 use object_store::buffered::BufWriter;
 use object_store::{ObjectStore, ObjectStoreExt, WriteMultipart};
@@ -89,21 +88,6 @@ async fn names_are_the_same_for_all_who_read_and_write() {
         assert!(files.remove_empty_folder(&format!("{location}/{name}")).await.unwrap());
     }
     assert!(names(folder.path()).is_empty());
-}
-
-#[tokio::test]
-async fn datafusion_finds_the_store_under_its_url() {
-    let (_folder, location) = folder();
-    let runtime = RuntimeEnv::default();
-    for files in [FileStore::local(), FailingStore::new().files()] {
-        let file = format!("{location}/f");
-        files.write(&file, Bytes::from_static(b"x")).await.unwrap();
-        let (url, (store, path)) = (files.url(&file).unwrap(), files.resolve(&file).unwrap());
-        runtime.register_object_store(url.as_ref(), Arc::clone(&store));
-        let found = runtime.object_store(&url).unwrap();
-        assert_eq!(found.to_string(), store.to_string());
-        assert_eq!(found.head(&path).await.unwrap().size, 1);
-    }
 }
 
 #[tokio::test]

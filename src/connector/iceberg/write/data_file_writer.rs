@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use iceberg::spec::{DataContentType, DataFileBuilder, DataFileFormat, Struct};
 use tracing::warn;
 
@@ -173,13 +173,19 @@ impl DataFileWriter {
     /// A file cannot be written.
     pub(super) async fn finish(&mut self) -> Result<Vec<TableFile>> {
         let open: Vec<OpenFile> = self.open.drain().map(|(_, file)| file).collect();
-        let finished = open.into_iter().map(|open| async move {
-            Ok::<_, Error>((open.number, open.partition, open.file.finish().await?))
-        });
-        let finished: Vec<_> =
-            stream::iter(finished).buffer_unordered(FINISHED_AT_A_TIME).try_collect().await?;
+        let finished = open
+            .into_iter()
+            .map(|open| async move { (open.number, open.partition, open.file.finish().await) });
+        let finished: Vec<_> = stream::iter(finished).buffer_unordered(FINISHED_AT_A_TIME).collect().await;
+        let mut failure = None;
         for (number, partition, file) in finished {
-            self.written[number as usize] = Some(self.entry(file, partition)?);
+            match file.and_then(|file| self.entry(file, partition)) {
+                Ok(entry) => self.written[number as usize] = Some(entry),
+                Err(error) => failure = Some(error),
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error);
         }
         if let Some(splitter) =
             self.splitter.as_mut().filter(|of| of.partition_count() > KNOWN_PARTITIONS_MAX)

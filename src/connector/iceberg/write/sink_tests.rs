@@ -324,6 +324,15 @@ async fn a_store_that_fails_leaves_nothing_visible_and_the_rows_can_be_written_a
 }
 
 #[tokio::test]
+async fn deletes_that_cannot_be_written_leave_no_rows_behind() {
+    let warehouse = plain().await;
+    let sink = warehouse.sink(&["id"], &[], true).await;
+    warehouse.faults.fail_when(Operation::Put, "-deletes.parquet", Fault::NoSpace);
+    refusal(insert(&sink, false, &[(1, "a"), (1, "b")]).await);
+    assert!(warehouse.parquet_files().is_empty());
+}
+
+#[tokio::test]
 async fn upserts_are_refused_in_flinks_words_where_they_cannot_be() {
     let on = [("upsert-enabled", "true")];
     let error = refusal(plain().await.try_sink(&[], &on, true).await);

@@ -29,7 +29,7 @@ use crate::connector::iceberg::catalog::{CommitCatalog, HadoopCatalog};
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::storage::testing::FailingStore;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::types;
+use crate::connector::iceberg::type_mapping;
 use crate::connector::testing;
 use crate::schema::{Column, PrimaryKey};
 
@@ -111,8 +111,9 @@ impl Warehouse {
     pub(super) async fn planned(&self, key: &[&str], options: &[(&str, &str)]) -> testing::Table {
         let table = self.other().await;
         let fields = table.metadata().current_schema().as_struct().fields().iter();
-        let columns = fields
-            .map(|field| Column::physical(&field.name, types::to_flink(&field.field_type, field.required)));
+        let columns = fields.map(|field| {
+            Column::physical(&field.name, type_mapping::to_flink(&field.field_type, field.required))
+        });
         let mut planned = testing::Table::new("iceberg", columns.collect(), options);
         if !key.is_empty() {
             let columns = key.iter().map(|name| (*name).to_owned()).collect();
@@ -215,6 +216,7 @@ impl Warehouse {
 }
 
 /// Returns random values of a type in Flink's Arrow form, some of them NULL and some on the edge.
+#[expect(clippy::too_many_lines, reason = "a line or two for each type")]
 pub(super) fn random_column(of: &DataType, rng: &mut StdRng, count: usize) -> ArrayRef {
     let nulls: Vec<bool> = (0..count).map(|_| rng.random_ratio(4, 5)).collect();
     let nulls = NullBuffer::from(nulls);

@@ -23,7 +23,7 @@ use crate::connector::iceberg::read_target::ReadTarget;
 use crate::connector::iceberg::scan::ScanTarget;
 use crate::connector::iceberg::scan::provider::IcebergTableProvider;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::types::to_flink;
+use crate::connector::iceberg::type_mapping::to_flink;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Where the fixtures' metadata says that they lie.

@@ -20,7 +20,7 @@ use super::super::testing::{Making, Warehouse, id_and_name, optional, random_col
 use super::super::write_settings::Properties;
 use super::*;
 use crate::connector::iceberg::storage::testing::{Fault, Operation};
-use crate::connector::iceberg::types;
+use crate::connector::iceberg::type_mapping;
 use crate::connector::testing::block_on;
 
 fn writer_with(
@@ -72,7 +72,7 @@ fn primitives() -> Vec<PrimitiveType> {
 }
 
 fn flink_type(of: &Type) -> DataType {
-    types::to_flink(of, false).to_arrow()
+    type_mapping::to_flink(of, false).to_arrow()
 }
 
 fn column_of(of: &Type, rng: &mut StdRng, count: usize) -> ArrayRef {
@@ -417,7 +417,7 @@ fn id_rows(ids: std::ops::Range<i64>, partitions: i64) -> RecordBatch {
 async fn files_end_at_their_size_and_every_row_is_where_it_is_said_to_be() {
     let making = Making {
         partition: &[(2, "name", Transform::Identity)],
-        properties: &[("write.target-file-size-bytes", "12000"), ("write.parquet.compression-codec", "none")],
+        properties: &[("write.target-file-size-bytes", "4000"), ("write.parquet.compression-codec", "none")],
         ..Making::default()
     };
     let warehouse = Warehouse::new(id_and_name(), making).await;

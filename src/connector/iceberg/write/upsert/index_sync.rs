@@ -29,7 +29,7 @@ use super::row_identity::{Identified, RowIdentity};
 use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
 use crate::connector::iceberg::scan::{KeyReadOptions, LiveFile, live_files, read_keys};
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::types;
+use crate::connector::iceberg::type_mapping;
 use crate::error::{Error, Result};
 use crate::state::{ABSENT, GROUP_COUNT, owner};
 
@@ -365,7 +365,7 @@ pub(super) fn wanted_keys(
         let field = schema.field_by_id(id).ok_or_else(|| {
             Error::validation(format!("a column of the key of Iceberg table '{}' was dropped", table.ident()))
         })?;
-        let data_type = types::to_flink(&field.field_type, field.required).to_arrow();
+        let data_type = type_mapping::to_flink(&field.field_type, field.required).to_arrow();
         let values = cast(&values, &data_type)?;
         Ok((Field::new(&field.name, data_type, true), values))
     };

@@ -12,7 +12,7 @@ use arrow::datatypes::{DataType as ArrowType, Decimal128Type};
 use iceberg::spec::Schema;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::connector::iceberg::types;
+use crate::connector::iceberg::type_mapping;
 use crate::connector::iceberg::write::file_schema::WrittenColumns;
 use crate::error::{Error, Result};
 use crate::schema::DataType;
@@ -226,7 +226,7 @@ fn identity_columns(
         let of_table = schema
             .field_by_id(id)
             .ok_or_else(|| Error::internal(format!("column '{name}' is not in the table's schema")))?;
-        let data_type = types::to_flink(&of_table.field_type, of_table.required).to_arrow();
+        let data_type = type_mapping::to_flink(&of_table.field_type, of_table.required).to_arrow();
         // Rows come to writers by a hash of what is written, and a FLOAT has another than the DOUBLE that it becomes.
         if *field.data_type() == ArrowType::Float32 && data_type == ArrowType::Float64 {
             return Err(Error::unsupported(format!(
