@@ -281,6 +281,7 @@ pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> 
     let fresh = table.reload().await.map_err(|error| match error.kind() {
         ErrorKind::NotFound if error.flink_class() != FlinkClass::ICEBERG_NOT_FOUND => {
             Error::not_found(format!("table '{name}' (uuid {uuid}) was dropped while it was written"))
+                .class(FlinkClass::ICEBERG_NO_SUCH_TABLE)
                 .caused_by(error)
         }
         _ => error,
@@ -292,12 +293,13 @@ pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> 
     Err(Error::rejected(format!(
         "table '{name}' (uuid {uuid}) was replaced while it was written: another table has its name now (uuid {now})"
     ))
+    .class(FlinkClass::ICEBERG_NO_SUCH_TABLE)
     .hint("Start the statement again to write to the new table."))
 }
 
 /// Returns whether there is no table any more that could be looked at again.
 fn is_final(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Rejected)
+    error.flink_class() == FlinkClass::ICEBERG_NO_SUCH_TABLE
 }
 
 /// Removes files that no snapshot refers to. What stays behind is garbage, and no reason to fail.
