@@ -487,7 +487,9 @@ fn changes_of_two_sessions_do_not_lose_each_other() {
     warehouse.session.expect(&[("CREATE TABLE t (id INT)", "ok")]);
     let place = warehouse.path().display().to_string();
     let sessions = ["a", "b"].map(|name| {
-        let create = format!("CREATE CATALOG ice WITH ('type' = 'iceberg', 'catalog-type' = 'hadoop', 'warehouse' = '{place}')");
+        let create = format!(
+            "CREATE CATALOG ice WITH ('type' = 'iceberg', 'catalog-type' = 'hadoop', 'warehouse' = '{place}')"
+        );
         std::thread::spawn(move || {
             let mut session = Conversation::new();
             session.expect(&[(&create, "ok")]);
