@@ -302,6 +302,7 @@ fn wrong_options_of_a_catalog_are_refused_by_name() {
     let create = |options: &str| format!("CREATE CATALOG c WITH ('type' = 'iceberg', {options})");
     session.expect(&[
         (&create("'catalog-type' = 'hadoop', 'warehouse' = 's3://bucket/x'"), "UnsupportedOperationException: location 's3://bucket/x' cannot be used: scheme 's3' is not supported yet"),
+        (&create("'catalog-type' = 'hadoop', 'warehouse' = 'file://host/x'"), "ValidationException: location 'file://host/x' names a host"),
         (&create("'catalog-type' = 'hadoop', 'warehouse' = 'file:warehouse'"), "ValidationException: location 'file:warehouse' is not absolute"),
         (&create("'catalog-impl' = 'org.apache.iceberg.nessie.NessieCatalog'"), "UnsupportedOperationException: Cannot create catalog c: 'org.apache.iceberg.nessie.NessieCatalog' is not supported yet"),
         (&create("'catalog-type' = 'Hive'"), "UnsupportedOperationException: Cannot create catalog c: 'Hive' is not supported yet"),
@@ -443,4 +444,66 @@ fn a_table_elsewhere_makes_its_iceberg_table_when_it_is_used() {
     let properties: Vec<&String> = metadata["properties"].as_object().unwrap().keys().collect();
     // Those of its catalog are no properties of the table.
     assert!(properties.iter().all(|key| key.starts_with("write.") || *key == "my.own"), "{properties:?}");
+}
+
+#[test]
+fn create_table_as_fills_the_table_that_it_has_made() {
+    let mut warehouse = Warehouse::new();
+    warehouse.session.expect(&[
+        ("CREATE TABLE t (PRIMARY KEY (n) NOT ENFORCED) PARTITIONED BY (bucket(2, n)) AS SELECT * FROM (VALUES (1, 'a'), (2, 'b')) AS v (n, k)", "job"),
+        ("SELECT * FROM t ORDER BY n", "1|a\n2|b"),
+        ("DESCRIBE t", "n|INT|FALSE|PRI(n)||\nk|STRING|FALSE|||"),
+        ("CREATE TABLE t AS SELECT 1 AS x", "AlreadyExistsException: Table already exists: db.t"),
+        ("CREATE TABLE IF NOT EXISTS t AS SELECT 1 AS x", "ok"),
+        ("SET 'execution.runtime-mode' = 'streaming'", "ok"),
+        ("CREATE TABLE u AS SELECT k, n FROM (VALUES (1, 'a')) AS v (n, k)", "job"),
+        ("SET 'execution.runtime-mode' = 'batch'", "ok"),
+        ("SELECT * FROM u", "a|1"),
+    ]);
+    let answer = warehouse.session.answer("CREATE TABLE w AS SELECT CAST(k AS INT) AS n FROM t");
+    assert!(answer.starts_with("NumberFormatException"), "{answer}");
+    // As in Flink the table stays, and is empty.
+    warehouse.session.expect(&[("SHOW TABLES", "t\nu\nw"), ("SELECT * FROM w", "empty")]);
+}
+
+#[test]
+fn rows_written_before_a_change_are_read_with_it() {
+    let mut warehouse = Warehouse::new();
+    warehouse.session.expect(&[
+        ("CREATE TABLE t (id INT, v INT, f FLOAT, d DECIMAL(4, 2), gone STRING)", "ok"),
+        ("INSERT INTO t VALUES (1, 10, CAST(0.5 AS FLOAT), 1.25, 'x')", "job"),
+        ("ALTER TABLE t RENAME v TO w", "ok"),
+        ("ALTER TABLE t MODIFY (w BIGINT FIRST, f DOUBLE, d DECIMAL(20, 2))", "ok"),
+        ("ALTER TABLE t DROP gone", "ok"),
+        ("ALTER TABLE t ADD (gone INT AFTER id, v STRING)", "ok"),
+        ("INSERT INTO t VALUES (5000000000, 2, 7, 0.25, 123456.75, 'y')", "job"),
+        ("SELECT * FROM t ORDER BY id", "10|1|NULL|0.5|1.25|NULL\n5000000000|2|7|0.25|123456.75|y"),
+    ]);
+}
+
+#[test]
+fn changes_of_two_sessions_do_not_lose_each_other() {
+    let mut warehouse = Warehouse::new();
+    warehouse.session.expect(&[("CREATE TABLE t (id INT)", "ok")]);
+    let place = warehouse.path().display().to_string();
+    let sessions = ["a", "b"].map(|name| {
+        let create = format!(
+            "CREATE CATALOG ice WITH ('type' = 'iceberg', 'catalog-type' = 'hadoop', 'warehouse' = '{place}')"
+        );
+        std::thread::spawn(move || {
+            let mut session = Conversation::new();
+            session.expect(&[(&create, "ok")]);
+            for number in 0..5 {
+                session.expect(&[(&format!("ALTER TABLE ice.db.t ADD {name}{number} INT"), "ok")]);
+            }
+        })
+    });
+    for session in sessions {
+        session.join().unwrap();
+    }
+    let fields = warehouse.fields("t");
+    let ids: std::collections::BTreeSet<&str> =
+        fields.iter().map(|field| field.split(' ').next().unwrap()).collect();
+    assert_eq!((fields.len(), ids.len()), (11, 11), "{fields:?}");
+    assert_eq!(warehouse.metadata("t").0, 11);
 }
