@@ -66,7 +66,8 @@ impl Source {
             let mut text = String::new();
             for n in file * messages / FILES + 1..=(file + 1) * messages / FILES {
                 let id = rng.random_range(0..keys);
-                let row = |n: u64| format!("{{\"id\":{id},\"n\":{n},\"name\":\"name {}\"}}", id * 7919 % 10_007);
+                let row =
+                    |n: u64| format!("{{\"id\":{id},\"n\":{n},\"name\":\"name {}\"}}", id * 7919 % 10_007);
                 let is_delete = rng.random_range(0..5_u32) == 0;
                 let (before, after, op) = match live.get(&id).copied() {
                     Some(old) if is_delete => {
@@ -108,7 +109,9 @@ fn history(root: &Path) -> Vec<i64> {
         name.trim_start_matches('v').split('.').next().unwrap().parse::<u64>().ok()
     };
     let metadata = files(&root.join("warehouse")).into_iter().filter(is_metadata);
-    let Some(newest) = metadata.filter(|path| version(path).is_some()).max_by_key(version) else { return Vec::new() };
+    let Some(newest) = metadata.filter(|path| version(path).is_some()).max_by_key(version) else {
+        return Vec::new();
+    };
     let metadata: Value = serde_json::from_slice(&fs::read(newest).unwrap()).unwrap();
     let parents: HashMap<i64, Option<i64>> = metadata["snapshots"]
         .as_array()
@@ -160,7 +163,8 @@ impl Reader {
         for snapshot in &history[from.min(history.len())..] {
             shown = self.shown(*snapshot);
             let of = source.moments.get(&shown);
-            let of = *of.unwrap_or_else(|| panic!("no moment of the source shows {shown:?}, as {snapshot} does"));
+            let of =
+                *of.unwrap_or_else(|| panic!("no moment of the source shows {shown:?}, as {snapshot} does"));
             assert!(of >= moment, "snapshot {snapshot} goes back to an earlier moment");
             moment = of;
         }
@@ -229,10 +233,22 @@ INSERT INTO lake.db.t SELECT id, n, name FROM changes;
 
 /// The changes of the small job: kind, id, n. A frame has four.
 const CHANGES: &[(&str, u64, u64)] = &[
-    ("+I", 1, 1), ("+I", 2, 2), ("+I", 3, 3), ("+I", 4, 4),
-    ("-U", 1, 1), ("+U", 1, 5), ("-D", 2, 2), ("+I", 5, 6),
-    ("-U", 1, 5), ("+U", 1, 7), ("+I", 2, 8), ("-D", 5, 6),
-    ("-U", 3, 3), ("+U", 3, 9), ("-D", 4, 4), ("+I", 4, 10),
+    ("+I", 1, 1),
+    ("+I", 2, 2),
+    ("+I", 3, 3),
+    ("+I", 4, 4),
+    ("-U", 1, 1),
+    ("+U", 1, 5),
+    ("-D", 2, 2),
+    ("+I", 5, 6),
+    ("-U", 1, 5),
+    ("+U", 1, 7),
+    ("+I", 2, 8),
+    ("-D", 5, 6),
+    ("-U", 3, 3),
+    ("+U", 3, 9),
+    ("-D", 4, 4),
+    ("+I", 4, 10),
 ];
 
 fn run_small(root: &Path) {
@@ -297,20 +313,22 @@ fn a_table_whose_job_dies_at_any_durable_step_is_what_the_source_says() {
         r"^rename .*/_metadata$",
     ];
     assert_kinds(&kinds, &steps);
-    assert!(at_every_step(|step| {
-        let folder = tempfile::tempdir().unwrap();
-        let root = folder.path();
-        let (steps, has_ended) = run_until(STEP_TEST, root, step);
-        let place = format!("death at step {step}, {:?}", steps.last());
-        check_small(root, &place);
-        if has_ended {
-            return false;
-        }
-        // Once more while it goes on.
-        run_until(STEP_TEST, root, step * 7 % 40 + 1);
-        check_small(root, &place);
-        run_small(root);
-        assert_eq!(check_small(root, &place), last, "{place}");
-        true
-    }) > 60);
+    assert!(
+        at_every_step(|step| {
+            let folder = tempfile::tempdir().unwrap();
+            let root = folder.path();
+            let (steps, has_ended) = run_until(STEP_TEST, root, step);
+            let place = format!("death at step {step}, {:?}", steps.last());
+            check_small(root, &place);
+            if has_ended {
+                return false;
+            }
+            // Once more while it goes on.
+            run_until(STEP_TEST, root, step * 7 % 40 + 1);
+            check_small(root, &place);
+            run_small(root);
+            assert_eq!(check_small(root, &place), last, "{place}");
+            true
+        }) > 60
+    );
 }
