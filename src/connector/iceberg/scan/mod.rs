@@ -16,6 +16,7 @@ mod file_groups;
 mod iceberg_file_source;
 mod iceberg_source;
 mod key_reader;
+mod listed_manifests;
 mod live_files;
 mod manifest_header;
 mod manifests;
@@ -40,7 +41,9 @@ use std::sync::Arc;
 
 pub(super) use delete_index::{DeleteFile, EqualityGroup, FileDeletes};
 pub(super) use key_reader::{KeyReadOptions, KeyRows, read_keys};
+pub(super) use listed_manifests::{manifested_files, snapshot_manifests};
 pub(super) use live_files::{LiveFile, live_files, snapshot_to_read};
+pub(super) use manifests::ManifestedFile;
 pub(super) use scan_target::ScanTarget;
 
 use iceberg_source::IcebergSource;
