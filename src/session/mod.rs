@@ -167,6 +167,8 @@ mod equivalence;
 #[cfg(test)]
 mod graph_tests;
 #[cfg(test)]
+mod iceberg_recovery_tests;
+#[cfg(test)]
 mod recovery_tests;
 #[cfg(test)]
 mod tests;

@@ -24,10 +24,10 @@ impl OutputPort for Nowhere {
 }
 
 /// A folder with the tables of a job, its checkpoints and savepoints.
-struct Place(tempfile::TempDir);
+pub(super) struct Place(tempfile::TempDir);
 
 impl Place {
-    fn new() -> Place {
+    pub(super) fn new() -> Place {
         Place(tempfile::tempdir().unwrap())
     }
 
@@ -60,7 +60,7 @@ impl Place {
     }
 
     /// Makes a session whose jobs have checkpoints here.
-    fn session(&self, settings: &str) -> Recovering {
+    pub(super) fn session(&self, settings: &str) -> Recovering {
         let defaults =
             [("execution.checkpointing.dir".to_owned(), self.path("checkpoints").display().to_string())];
         let settings = SessionSettings {
@@ -83,14 +83,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// A session whose jobs stop and go on.
-struct Recovering {
-    session: Session,
+pub(super) struct Recovering {
+    pub(super) session: Session,
     root: PathBuf,
 }
 
 impl Recovering {
     /// Runs a script; `{root}` stands for the folder. Returns the job that the last statement has started.
-    async fn run(&mut self, script: &str) -> Result<Option<JobId>> {
+    pub(super) async fn run(&mut self, script: &str) -> Result<Option<JobId>> {
         let mut started = None;
         for piece in split(&script.replace("{root}", self.root.to_str().unwrap())) {
             let result = self.session.execute(&parse_statement(&piece.text)?, &piece.text).await?;
@@ -103,13 +103,13 @@ impl Recovering {
     }
 
     /// Starts a job.
-    async fn start(&mut self, script: &str) -> JobHandle {
+    pub(super) async fn start(&mut self, script: &str) -> JobHandle {
         let id = self.run(script).await.unwrap().unwrap();
         self.session.jobs.handle(id).unwrap()
     }
 
     /// Starts a job, and stops it with a savepoint once its sources have read some rows; returns the savepoint.
-    async fn save(&mut self, script: &str, rows: u64) -> PathBuf {
+    pub(super) async fn save(&mut self, script: &str, rows: u64) -> PathBuf {
         let job = self.start(script).await;
         wait_for_rows(&job, rows).await;
         let folder = self.root.join("savepoints");
@@ -125,7 +125,7 @@ impl Recovering {
     }
 }
 
-fn from(savepoint: &Path) -> String {
+pub(super) fn from(savepoint: &Path) -> String {
     format!("SET 'execution.state-recovery.path' = '{}';", savepoint.display())
 }
 
@@ -147,7 +147,7 @@ async fn wait_for_rows(job: &JobHandle, rows: u64) {
 }
 
 /// Runs a test on several threads, and lets it fail rather than hang.
-fn block_on<T>(test: impl Future<Output = T>) -> T {
+pub(super) fn block_on<T>(test: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let done = runtime.block_on(async { tokio::time::timeout(Duration::from_secs(120), test).await });
     runtime.shutdown_background();
@@ -155,7 +155,7 @@ fn block_on<T>(test: impl Future<Output = T>) -> T {
 }
 
 /// A history of orders as the option `rows`: `[kind, id, customer, amount, channel]`.
-fn orders(count: i64) -> String {
+pub(super) fn orders(count: i64) -> String {
     let mut rows = Vec::new();
     for id in 0..count {
         let (customer, amount, channel) = (id * 5 % 13, id * 37 % 101, id % 4);
@@ -184,7 +184,7 @@ fn visits(count: i64) -> String {
 }
 
 /// The sources of the jobs, of which the first rows have come.
-fn sources(order_count: i64, is_bounded: bool) -> String {
+pub(super) fn sources(order_count: i64, is_bounded: bool) -> String {
     format!(
         "DROP TABLE IF EXISTS orders; DROP TABLE IF EXISTS visits;
          CREATE TABLE orders (id INT, customer INT, amount INT, channel STRING, PRIMARY KEY (id) NOT ENFORCED)

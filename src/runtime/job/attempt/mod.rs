@@ -371,6 +371,11 @@ impl Attempt<'_> {
         self.last_checkpoint = (in_flight.began, now);
         self.next_number = outcome.next_number;
         self.sink_bytes = outcome.sink_bytes;
+        self.job.update_metrics(|metrics| {
+            for (node, bytes) in &self.sink_bytes {
+                metrics.operators[*node].state_bytes = *bytes as u64;
+            }
+        });
         let summary = match outcome.result {
             Ok(summary) => summary,
             Err(error) if in_flight.is_savepoint && !self.is_draining() => {

@@ -138,9 +138,13 @@ impl IndexSync {
         &self.own
     }
 
+    /// Says that a checkpoint is being prepared: what our lineage has committed before is in the index, or has no rows of this writer.
+    pub(super) fn begin(&mut self, checkpoint: u64) {
+        self.own.checkpoint = checkpoint;
+    }
+
     /// Notes what was prepared: data files that are in the index, and in no snapshot yet.
     pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: Vec<u32>) {
-        self.own.checkpoint = checkpoint;
         self.pending.push(Pending { id, checkpoint, files });
     }
 

@@ -132,6 +132,7 @@ impl UpsertWriter {
         let deletes = PositionDeleteWriter::new(table, settings, Arc::clone(names))?;
         let change = self.net.take();
         let wanted = (!self.has_prepared).then_some(change.touched.as_slice());
+        self.sync.begin(checkpoint);
         let base = self.sync.bring(table, &mut self.index, &self.identity, wanted).await?;
         self.has_prepared = true;
         let (deleted, replaced) = self.take_replaced(&change)?;
