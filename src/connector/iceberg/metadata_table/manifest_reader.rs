@@ -35,8 +35,9 @@ impl ManifestReader<'_> {
         let mut manifests = Vec::new();
         for snapshot in snapshots::in_order(self.metadata()) {
             let of_snapshot = self.manifests(snapshot).await?;
-            manifests
-                .extend(of_snapshot.into_iter().filter(|manifest| seen.insert(manifest.manifest_path.clone())));
+            manifests.extend(
+                of_snapshot.into_iter().filter(|manifest| seen.insert(manifest.manifest_path.clone())),
+            );
         }
         Ok(manifests)
     }

@@ -19,8 +19,7 @@ pub(in crate::connector::iceberg) async fn snapshot_manifests(
     snapshot: &SnapshotRef,
 ) -> Result<Vec<ManifestFile>> {
     let context = ReadContext::new(table, Some(snapshot.snapshot_id()));
-    let list =
-        manifest_list(table.files(), &context, snapshot, table.metadata().format_version()).await?;
+    let list = manifest_list(table.files(), &context, snapshot, table.metadata().format_version()).await?;
     Ok(list.consume_entries().into_iter().collect())
 }
 
