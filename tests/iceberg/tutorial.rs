@@ -46,9 +46,7 @@ fn run(root: &Path, prelude: &str, statements: &str) -> String {
 /// Returns what the last statement of the batch session answers.
 fn answer(root: &Path, statement: &str) -> String {
     let printed = run(root, READER, statement);
-    let last =
-        printed.rsplit("SQL> ").find(|block| !block.trim().is_empty() && !block.contains("Shutting down"));
-    last.map(|block| block.trim().to_owned()).unwrap_or_default()
+    printed.rsplit("[INFO] Execute statement succeeded.\n").next().unwrap_or_default().trim().to_owned()
 }
 
 /// Lets a job apply changes to the table and ends it.
