@@ -302,7 +302,7 @@ fn wrong_options_of_a_catalog_are_refused_by_name() {
     let create = |options: &str| format!("CREATE CATALOG c WITH ('type' = 'iceberg', {options})");
     session.expect(&[
         (&create("'catalog-type' = 'hadoop', 'warehouse' = 's3://bucket/x'"), "UnsupportedOperationException: location 's3://bucket/x' cannot be used: scheme 's3' is not supported yet"),
-        (&create("'catalog-type' = 'hadoop', 'warehouse' = 'warehouse'"), "ValidationException: location 'warehouse' is not absolute"),
+        (&create("'catalog-type' = 'hadoop', 'warehouse' = 'file:warehouse'"), "ValidationException: location 'file:warehouse' is not absolute"),
         (&create("'catalog-impl' = 'org.apache.iceberg.nessie.NessieCatalog'"), "UnsupportedOperationException: Cannot create catalog c: 'org.apache.iceberg.nessie.NessieCatalog' is not supported yet"),
         (&create("'catalog-type' = 'Hive'"), "UnsupportedOperationException: Cannot create catalog c: 'Hive' is not supported yet"),
         (&create("'catalog-type' = 'hadoop', 'warehouse' = '/x', 'io-impl' = 'org.apache.iceberg.aws.s3.S3FileIO'"), "UnsupportedOperationException: 'io-impl' = 'org.apache.iceberg.aws.s3.S3FileIO' is not supported yet"),

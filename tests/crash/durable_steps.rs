@@ -204,7 +204,6 @@ fn assert_every_kind(steps: &[String]) {
         let pattern = regex::Regex::new(kind).unwrap();
         assert!(steps.iter().any(|step| pattern.is_match(step)), "no step is {kind}: {steps:#?}");
     }
-    assert!(steps.iter().any(|step| is_merged(step)), "no segments are merged: {steps:#?}");
 }
 
 /// Returns whether a step is about a segment of several checkpoints: `rows-2-5-….seg`.
@@ -218,9 +217,16 @@ fn a_job_that_dies_at_any_durable_step_has_the_result_of_one_that_never_did() {
     if let Some(root) = dying() {
         return run(&root);
     }
-    let unbroken = tempfile::tempdir().unwrap();
-    let (steps, has_ended) = run_until(TEST, unbroken.path(), u64::MAX);
-    assert!(has_ended);
+    // How many checkpoints a run makes depends on the machine; one with enough of them to merge segments shows every kind of step.
+    let (unbroken, steps) = (0..20)
+        .map(|_| {
+            let folder = tempfile::tempdir().unwrap();
+            let (steps, has_ended) = run_until(TEST, folder.path(), u64::MAX);
+            assert!(has_ended);
+            (folder, steps)
+        })
+        .find(|(_, steps)| steps.iter().any(|step| is_merged(step)))
+        .expect("no segments are merged");
     assert_every_kind(&steps);
     let expected = written(unbroken.path());
     assert_eq!((expected.changes[0].len(), expected.lines.len()), (3, 18));
