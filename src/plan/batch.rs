@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use arrow::array::RecordBatch;
+use datafusion::common::NullEquality;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::TaskContext;
@@ -61,6 +62,8 @@ impl BatchQuery {
         config.options_mut().optimizer.repartition_sorts = partitions > 1;
         // The check wants equal nullability, but DataFusion's own IS TRUE is nullable in one kind of plan and not in the other.
         config.options_mut().execution.skip_physical_aggregate_schema_check = true;
+        // DataFusion's filters for the other side of a join leave out NULL, also where NULL joins NULL.
+        config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = !joins_nulls(&plan)?;
         let state = SessionStateBuilder::new().with_config(config).build();
         let physical = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(UnnestPlanner)])
             .create_physical_plan(&plan, &state)
@@ -98,6 +101,13 @@ pub(super) fn source_tables(plan: &LogicalPlan) -> Result<Vec<SourceTable>> {
 pub(super) fn source_table(scan: &TableScan) -> Option<SourceTable> {
     let provider = source_as_provider(&scan.source).ok()?;
     provider.as_any().downcast_ref::<SourceTable>().cloned()
+}
+
+/// Returns whether NULL joins NULL anywhere.
+fn joins_nulls(plan: &LogicalPlan) -> Result<bool> {
+    Ok(plan.exists(|node| {
+        Ok(matches!(node, LogicalPlan::Join(join) if join.null_equality == NullEquality::NullEqualsNull))
+    })?)
 }
 
 /// Returns whether the plan loses the order of its input anyway, so that several partitions change nothing a user sees.

@@ -331,7 +331,7 @@ impl DataType {
             TypeRoot::Array(element) => format!("ARRAY<{}>", element.serialized()),
             TypeRoot::Map(key, value) => format!("MAP<{}, {}>", key.serialized(), value.serialized()),
             TypeRoot::Multiset(element) => format!("MULTISET<{}>", element.serialized()),
-            TypeRoot::Row(fields) => row_text(fields, DataType::serialized),
+            TypeRoot::Row(fields) => row_text(fields, DataType::serialized, |text| text.replace('\'', "''")),
             _ => self.to_string(),
         };
         if !self.nullable {
@@ -374,21 +374,23 @@ impl fmt::Display for DataType {
             TypeRoot::Array(element) => write!(f, "ARRAY<{}>", element.summary()),
             TypeRoot::Map(key, value) => write!(f, "MAP<{}, {}>", key.summary(), value.summary()),
             TypeRoot::Multiset(element) => write!(f, "MULTISET<{}>", element.summary()),
-            TypeRoot::Row(fields) => f.write_str(&row_text(fields, DataType::summary)),
+            TypeRoot::Row(fields) => f.write_str(&row_text(fields, DataType::summary, |_| "...".to_owned())),
             TypeRoot::Null => f.write_str("NULL"),
         }
     }
 }
 
-/// Prints a ROW type with the given text for its fields' types.
-fn row_text(fields: &[Field], text: impl Fn(&DataType) -> String) -> String {
+/// Prints a ROW type with the given texts for its fields' types and comments.
+fn row_text(
+    fields: &[Field],
+    text: impl Fn(&DataType) -> String,
+    comment: impl Fn(&str) -> String,
+) -> String {
     let fields: Vec<String> = fields
         .iter()
         .map(|field| {
-            let comment = field
-                .comment
-                .as_ref()
-                .map_or(String::new(), |text| format!(" '{}'", text.replace('\'', "''")));
+            let comment =
+                field.comment.as_deref().map_or(String::new(), |text| format!(" '{}'", comment(text)));
             format!("`{}` {}{comment}", field.name.replace('`', "``"), text(&field.data_type))
         })
         .collect();

@@ -82,19 +82,19 @@ fields.a.null-rate
 number-of-rows
 rows-per-second
 scan.parallelism
-  --> <stdin>:11:1
+  --> <stdin>:11:15
    |
 11 | SELECT * FROM g;
-   | ^^^^^^
+   |               ^
 hint: Did you mean 'fields.a.max'?
 !error
 SELECT * FROM g /*+ OPTIONS('rows-per-second' = 'many') */;
 [ERROR] Could not execute SQL statement. Reason:
 java.lang.NumberFormatException: For input string: "many"
-  --> <stdin>:12:1
+  --> <stdin>:12:15
    |
 12 | SELECT * FROM g /*+ OPTIONS('rows-per-second' = 'many') */;
-   | ^^^^^^
+   |               ^
 hint: This is the value of option 'rows-per-second', which takes a whole number that is not negative.
 caused by: invalid digit found in string
 !error

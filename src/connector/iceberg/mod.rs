@@ -6,6 +6,7 @@
 //! commit/    the one way in which a snapshot comes to be
 //! write/     data files, position deletes, the index of keys, the sink
 //! scan/      what a query reads: pruned files, deletes applied, columns by field id
+//! metadata_table/   `orders$snapshots` and its like
 //! ```
 //!
 //! Of the crate `iceberg` we use metadata, manifests, transforms and types; its scan, its writers and its object IO are not used:

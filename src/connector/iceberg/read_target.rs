@@ -184,7 +184,9 @@ impl<'a> Chooser<'a> {
     }
 
     fn last_name(&self) -> &str {
-        self.table.rsplit('.').next().unwrap_or(self.table)
+        // What a metadata table is asked about is the table behind it.
+        let name = self.table.rsplit('.').next().unwrap_or(self.table);
+        name.split_once('$').map_or(name, |(table, _)| table)
     }
 }
 

@@ -109,16 +109,21 @@ impl Binder<'_> {
         op: ComparisonOp,
         right: BoundExpr,
     ) -> Result<BoundExpr> {
-        if self.in_join_condition && op == ComparisonOp::Eq && left.data_type.root.is_approximate() {
+        let by_bits = match op {
+            ComparisonOp::Eq => Some(Operator::Eq),
+            ComparisonOp::IsNotDistinctFrom => Some(Operator::IsNotDistinctFrom),
+            _ => None,
+        };
+        if let Some(by_bits) =
+            by_bits.filter(|_| self.in_join_condition && left.data_type.root.is_approximate())
+        {
             let (left, right) = (left.clone(), right.clone());
             if let Some((sides, common)) = self.to_common_type(vec![left, right])
                 && let [left, right] = sides.as_slice()
             {
-                let equal = binary_expr(left.expr.clone(), Operator::Eq, right.expr.clone());
-                return Ok(BoundExpr::new(
-                    equal,
-                    TypeRoot::Boolean.nullable().with_nullable(common.nullable),
-                ));
+                let equal = binary_expr(left.expr.clone(), by_bits, right.expr.clone());
+                let nullable = common.nullable && by_bits == Operator::Eq;
+                return Ok(BoundExpr::new(equal, TypeRoot::Boolean.nullable().with_nullable(nullable)));
             }
         }
         let compared = function::comparison(

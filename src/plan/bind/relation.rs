@@ -104,7 +104,7 @@ impl Binder<'_> {
                     Some(time) => self.as_of(table, time)?,
                     None => table,
                 };
-                self.scan(&table, relation)?
+                self.scan(&table, relation).map_err(|error| error.at(span))?
             }
             ResolvedName::View(view) => {
                 if time.is_some() {
