@@ -17,7 +17,7 @@ pub(in crate::plan) use sections::{batch_sections, streaming_sections};
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::TreeNodeRecursion;
 use datafusion::logical_expr::{Expr, Join, JoinType, LogicalPlan, Sort, TableScan};
 
 use super::batch::source_table;

@@ -182,9 +182,8 @@ fn expectations(folder: &Path) -> BTreeMap<String, Vec<String>> {
 /// Chooses what a file of expectations is about; None for what is not read.
 fn target(table: &IcebergTable, what: &str) -> Option<ScanTarget> {
     let metadata = table.metadata();
-    let current = ScanTarget::current(table);
     if what.is_empty() {
-        return Some(current);
+        return Some(ScanTarget::current(table));
     }
     if what == "lineage" {
         return None;
@@ -197,7 +196,7 @@ fn target(table: &IcebergTable, what: &str) -> Option<ScanTarget> {
         None => metadata.snapshot_for_ref(what).unwrap(),
     };
     let schema = snapshot.schema(metadata).unwrap();
-    Some(ScanTarget { snapshot_id: Some(snapshot.snapshot_id()), schema, ..current })
+    Some(ScanTarget { snapshot_id: Some(snapshot.snapshot_id()), schema })
 }
 
 async fn check(engine: &str) {
