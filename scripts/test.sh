@@ -9,6 +9,12 @@ for argument in "$@"; do
   esac
 done
 has cc && has cmake || need_packages build-essential cmake
+if postgres=$(scripts/postgres.sh start); then
+  trap 'scripts/postgres.sh stop' EXIT
+  eval "$postgres"
+else
+  echo "note: without Postgres its tests are skipped" >&2
+fi
 step "tests"
 cargo test --locked --quiet --lib --bins
 cargo test --locked --test tests

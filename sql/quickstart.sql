@@ -1,5 +1,5 @@
--- A first look: a stream of changes is joined with a file, shown live, kept up to date in another file by a job that survives
--- crashes, and that file is queried.
+-- A first look: a stream of changes is joined with a file, shown live, and kept up to date in an Iceberg table by a job that survives
+-- crashes; the table is queried like any other, by Lakehead and by every engine that reads Iceberg.
 -- Run it from the repository's root:  cargo run --release -- -f sql/quickstart.sql
 -- Run it again, and the job goes on from its last checkpoint: it writes nothing twice.
 
@@ -31,15 +31,19 @@ SELECT o.order_id, c.name, o.amount, o.status
 FROM customers AS c
 JOIN orders AS o ON o.customer_id = c.customer_id;
 
-CREATE TABLE revenue (
+CREATE CATALOG lake WITH (
+  'type' = 'iceberg',
+  'catalog-type' = 'hadoop',
+  'warehouse' = 'target/quickstart/warehouse'
+);
+
+CREATE DATABASE IF NOT EXISTS lake.shop;
+
+CREATE TABLE IF NOT EXISTS lake.shop.revenue (
   name STRING,
   orders BIGINT,
   revenue DECIMAL(38, 2),
   PRIMARY KEY (name) NOT ENFORCED
-) WITH (
-  'connector' = 'filesystem',
-  'path' = 'target/quickstart/revenue',
-  'format' = 'debezium-json'
 );
 
 SET 'pipeline.name' = 'revenue';
@@ -48,7 +52,7 @@ SET 'execution.checkpointing.dir' = 'target/quickstart/checkpoints';
 SET 'lakehead.job.resume' = 'latest';
 SET 'table.dml-sync' = 'true';
 
-INSERT INTO revenue
+INSERT INTO lake.shop.revenue
 SELECT c.name, COUNT(*), SUM(o.amount)
 FROM customers AS c
 JOIN orders AS o ON o.customer_id = c.customer_id
@@ -56,4 +60,4 @@ GROUP BY c.name;
 
 SET 'execution.runtime-mode' = 'batch';
 
-SELECT * FROM revenue ORDER BY revenue DESC;
+SELECT * FROM lake.shop.revenue ORDER BY revenue DESC;

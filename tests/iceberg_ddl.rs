@@ -320,3 +320,127 @@ fn a_damaged_table_is_named_and_the_others_stay_usable() {
     assert!(answer.contains("db/t/metadata/v1.metadata.json' cannot be used"), "{answer}");
     warehouse.session.expect(&[("SHOW TABLES", "t\nu"), ("DESCRIBE u", "id|INT|TRUE|||")]);
 }
+
+#[test]
+fn a_catalog_in_a_database_keeps_what_folders_cannot() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().display();
+    let create = format!(
+        "CREATE CATALOG ice WITH ('type' = 'iceberg', 'catalog-impl' = 'org.apache.iceberg.jdbc.JdbcCatalog', 'uri' = 'jdbc:sqlite:{place}/catalog.db', 'warehouse' = '{place}/warehouse', 'jdbc.schema-version' = 'v1')"
+    );
+    let mut session = Conversation::new();
+    session.expect(&[
+        (&create, "ok"),
+        ("USE CATALOG ice", "ok"),
+        ("SHOW DATABASES", "empty"),
+        ("CREATE DATABASE db COMMENT 'ours' WITH ('k' = 'v')", "ok"),
+        ("CREATE DATABASE db", "AlreadyExistsException: Namespace already exists: db"),
+        ("CREATE DATABASE IF NOT EXISTS db", "ok"),
+        ("ALTER DATABASE db SET ('k' = 'w', 'l' = 'x')", "ok"),
+        ("DESCRIBE DATABASE EXTENDED db", "name|db\ncatalog|ice\ncomment|ours\noption:k|w\noption:l|x"),
+        ("USE db", "ok"),
+        (&format!("CREATE TABLE t (id INT) WITH ('location' = '{place}/elsewhere')"), "ok"),
+        ("CREATE TABLE t (id INT)", "AlreadyExistsException: Table already exists: db.t"),
+        ("ALTER TABLE t ADD v STRING", "ok"),
+        ("ALTER TABLE t RENAME TO u", "ok"),
+        ("SHOW TABLES", "u"),
+        ("DESCRIBE u", "id|INT|TRUE|||\nv|STRING|TRUE|||"),
+        (&format!("ALTER TABLE u SET ('location' = '{place}/again')"), "ok"),
+        ("CREATE TABLE w (id INT)", "ok"),
+        ("ALTER TABLE w RENAME TO u", "AlreadyExistsException: Table already exists: db.u"),
+        ("DROP DATABASE db", "ValidationException: Cannot drop a database which is currently in use."),
+        ("USE CATALOG default_catalog", "ok"),
+        ("DROP DATABASE ice.db", "NamespaceNotEmptyException: Namespace db is not empty. 2 tables exist."),
+    ]);
+    // Another session finds what is there.
+    let mut other = Conversation::new();
+    let create =
+        create.replace("'catalog-impl' = 'org.apache.iceberg.jdbc.JdbcCatalog'", "'catalog-type' = 'JDBC'");
+    other.expect(&[
+        (&create, "ok"),
+        ("SHOW TABLES FROM ice.db", "u\nw"),
+        ("DROP DATABASE ice.db CASCADE", "ok"),
+        ("SHOW DATABASES FROM ice", "empty"),
+    ]);
+}
+
+#[test]
+fn databases_can_lie_below_a_namespace() {
+    let folder = TempDir::new().unwrap();
+    let place = folder.path().display();
+    let options = format!(
+        "'type' = 'iceberg', 'catalog-type' = 'jdbc', 'uri' = 'jdbc:sqlite:{place}/catalog.db', 'warehouse' = '{place}'"
+    );
+    let mut session = Conversation::new();
+    session.expect(&[
+        (
+            &format!(
+                "CREATE CATALOG below WITH ({options}, 'base-namespace' = 'a.b', 'default-database' = 'db')"
+            ),
+            "ok",
+        ),
+        ("CREATE DATABASE below.db", "ok"),
+        ("CREATE TABLE below.db.t (id INT)", "ok"),
+        ("SHOW DATABASES FROM below", "db"),
+        ("USE CATALOG below", "ok"),
+        ("SHOW CURRENT DATABASE", "db"),
+        ("SHOW TABLES", "t"),
+    ]);
+}
+
+#[test]
+fn wrong_options_of_a_catalog_in_a_database_are_refused_by_name() {
+    let mut session = Conversation::new();
+    let create = |options: &str| {
+        format!("CREATE CATALOG c WITH ('type' = 'iceberg', 'catalog-type' = 'jdbc', {options})")
+    };
+    session.expect(&[
+        (&create("'warehouse' = '/w'"), "IllegalArgumentException: JDBC connection URI is required"),
+        (&create("'uri' = 'jdbc:sqlite::memory:'"), "IllegalArgumentException: Cannot initialize JDBCCatalog because warehousePath must not be null or empty"),
+        (&create("'uri' = 'jdbc:sqlite::memory:', 'warehouse' = '/w', 'jdbc.schema-version' = 'V2'"), "IllegalArgumentException: Could not parse value for enum org.apache.iceberg.jdbc.JdbcUtil.SchemaVersion. Expected one of: [[V0, V1]]"),
+    ]);
+}
+
+#[test]
+fn a_table_elsewhere_makes_its_iceberg_table_when_it_is_used() {
+    let mut warehouse = Warehouse::new();
+    let place = warehouse.path().display().to_string();
+    let with = |more: &str| {
+        format!(
+            "WITH ('connector' = 'iceberg', 'catalog-name' = 'c', 'catalog-type' = 'hadoop', 'warehouse' = '{place}'{more})"
+        )
+    };
+    warehouse.session.expect(&[
+        ("USE CATALOG default_catalog", "ok"),
+        (
+            &format!(
+                "CREATE TABLE t (id INT, v TINYINT, PRIMARY KEY (id) NOT ENFORCED) {}",
+                with(", 'format-version' = '3', 'my.own' = 'x'")
+            ),
+            "ok",
+        ),
+        ("SHOW DATABASES FROM ice", "db"),
+    ]);
+    // It is made before the query fails or not.
+    warehouse.session.answer("SELECT * FROM t");
+    warehouse.session.expect(&[
+        ("SHOW DATABASES FROM ice", "db\ndefault_database"),
+        ("DESCRIBE ice.default_database.t", "id|INT|FALSE|PRI(id)||\nv|INT|TRUE|||"),
+        (&format!("CREATE TABLE narrow (id INT) {}", with(", 'catalog-table' = 't'")), "ok"),
+        (&format!("CREATE TABLE wrong (id INT, w INT) {}", with(", 'catalog-table' = 't'")), "ok"),
+        ("SELECT * FROM wrong", "ValidationException: table 'default_catalog.default_database.wrong' does not fit 'default_database.t': there is no column 'w'"),
+        (&format!("CREATE TABLE other (id STRING) {}", with(", 'catalog-table' = 't'")), "ok"),
+        ("SELECT * FROM other", "ValidationException: table 'default_catalog.default_database.other' does not fit 'default_database.t': column 'id' is int there, not STRING"),
+        (&format!("CREATE TABLE computed (id INT, w AS id + 1) {}", with("")), "ok"),
+        ("SELECT * FROM computed", "UnsupportedOperationException: Creating table with computed columns is not supported yet."),
+        ("SHOW TABLES FROM ice.default_database", "t"),
+        ("DROP TABLE t", "ok"),
+        ("SHOW TABLES FROM ice.default_database", "t"),
+    ]);
+    let metadata = warehouse.path().join("default_database/t/metadata/v1.metadata.json");
+    let metadata: Value = serde_json::from_str(&fs::read_to_string(metadata).unwrap()).unwrap();
+    assert_eq!(metadata["format-version"], 3);
+    let properties: Vec<&String> = metadata["properties"].as_object().unwrap().keys().collect();
+    // Those of its catalog are no properties of the table.
+    assert!(properties.iter().all(|key| key.starts_with("write.") || *key == "my.own"), "{properties:?}");
+}

@@ -11,6 +11,7 @@ mod explain_modes;
 mod expressions;
 mod flink_golden;
 mod golden;
+mod iceberg;
 mod iceberg_ddl;
 mod iceberg_golden;
 mod reference;

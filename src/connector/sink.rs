@@ -9,7 +9,7 @@ use async_trait::async_trait;
 
 use super::SourcePosition;
 use crate::changelog::{ChangelogBatch, ChangelogMode};
-use crate::error::Result;
+use crate::error::{Error, FlinkClass, Result};
 use crate::state::{StateChanges, StateTable};
 
 /// The number of a checkpoint within a job. A batch job has one, at its end.
@@ -73,6 +73,12 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
     /// Returns whether INSERT OVERWRITE can replace what is there.
     fn supports_overwrite(&self) -> bool {
         false
+    }
+
+    /// Returns what is said where INSERT OVERWRITE is to run in streaming mode, in the connector's words: rows that need not end can
+    /// replace nothing.
+    fn streaming_overwrite_error(&self) -> Error {
+        Error::validation("Streaming mode not support overwrite.").class(FlinkClass::TABLE)
     }
 
     /// Returns whether one writer takes all rows, so that they keep their order.

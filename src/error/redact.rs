@@ -32,9 +32,21 @@ pub fn is_sensitive_key(key: &str) -> bool {
     SENSITIVE_PARTS.iter().any(|part| key.contains(part))
 }
 
-/// Returns the value, or stars where its key says that it is a secret.
+/// Returns the value, or stars where its key says that it is a secret, or where it is a URL with one in it.
 pub fn redact_value<'a>(key: &str, value: &'a str) -> &'a str {
-    if is_sensitive_key(key) { REDACTED } else { value }
+    if is_sensitive_key(key) || holds_password(value) { REDACTED } else { value }
+}
+
+/// Returns whether a value is a URL with a password, as `jdbc:postgresql://host/db?password=…` or `postgresql://user:…@host`.
+fn holds_password(value: &str) -> bool {
+    let Some((_, rest)) = value.split_once("://") else { return false };
+    let (authority, _) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    let in_user =
+        user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty());
+    let mut parameters =
+        rest.split(['?', '&', ';']).skip(1).filter_map(|parameter| parameter.split_once('='));
+    in_user || parameters.any(|(name, value)| is_sensitive_key(name) && !value.is_empty())
 }
 
 /// Returns SQL text with its secrets starred out.
@@ -99,7 +111,13 @@ pub(super) fn secret_spans(text: &str) -> Vec<Span> {
         // A literal right behind a key is one whose `=` was forgotten.
         let is_value = after_equals || bytes.get(token.start.wrapping_sub(1)) == Some(&b'\'');
         match key {
-            Some(key) if is_value && is_sensitive_key(&text[key.start..key.end]) => spans.push(token),
+            Some(key)
+                if is_value
+                    && (is_sensitive_key(&text[key.start..key.end])
+                        || holds_password(&text[token.start..token.end])) =>
+            {
+                spans.push(token);
+            }
             _ => {}
         }
         (key, after_equals) = if after_equals { (None, false) } else { (Some(token), false) };
@@ -145,6 +163,24 @@ mod tests {
             redact_message("Encountered 'hunter2'".to_owned(), "SET 'password' 'hunter2'"),
             "Encountered '******'"
         );
+    }
+
+    #[test]
+    fn a_url_with_a_password_is_a_secret() {
+        for url in [
+            "postgresql://me:hidden@host/db",
+            "jdbc:postgresql://host/db?user=me&password=hidden",
+            "jdbc:sqlserver://host;user=me;password=hidden",
+            "https://host/x?access_token=hidden#y",
+        ] {
+            assert_eq!(redact_value("uri", url), REDACTED, "{url}");
+            assert_eq!(redact_statement(&format!("WITH ('uri' = '{url}')")), "WITH ('uri' = '******')");
+        }
+        for url in
+            ["jdbc:postgresql://host:5432/db?user=me", "file:///a@b:c", "a:b@c", "http://me@host/x?y=z"]
+        {
+            assert_eq!(redact_value("uri", url), url);
+        }
     }
 
     #[test]

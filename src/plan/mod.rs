@@ -175,8 +175,9 @@ impl<'a> Planner<'a> {
         let query = binder.bind_query(&insert.source.body)?;
         let bound = insert::bind_insert(&mut binder, insert, table, query)?;
         if insert.overwrite && self.is_streaming {
-            return Err(Error::validation("Streaming mode not support overwrite.")
-                .class(FlinkClass::TABLE)
+            return Err(bound
+                .sink
+                .streaming_overwrite_error()
                 .at(insert.target.span)
                 .hint("SET 'execution.runtime-mode' = 'batch'."));
         }

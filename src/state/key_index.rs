@@ -147,8 +147,7 @@ impl KeyIndex {
     ///
     /// # Errors
     /// The columns have other types.
-    #[cfg(test)]
-    fn find(&self, columns: &[ArrayRef], hashes: &[u64], slots: &mut Vec<u32>) -> Result<()> {
+    pub(crate) fn find(&self, columns: &[ArrayRef], hashes: &[u64], slots: &mut Vec<u32>) -> Result<()> {
         let probe = self.probe(columns)?;
         self.first_look(hashes, slots);
         for (row, hash) in hashes.iter().enumerate() {

@@ -2,6 +2,7 @@
 //!
 //! To put a connector through it, give it a way to make the table anew and, for a sink, a way to read what is visible.
 
+mod iceberg_table;
 mod sink;
 mod source;
 
@@ -65,6 +66,11 @@ impl Table {
             config: &self.config,
             handle: &self.handle,
         }
+    }
+
+    /// Loads what a connector must know of a table before it can be used.
+    async fn load(&mut self) {
+        self.handle = table_factory(self.connector).ok().unwrap().load(&self.context()).await.unwrap();
     }
 
     fn sink(&self) -> Arc<dyn DynamicTableSink> {

@@ -12,8 +12,13 @@ use std::process::Command;
 use crate::support::run::Lakehead;
 
 /// The engines in the order of the README, as `iceberg_readers.py` knows them.
-const ENGINES: [(&str, &str); 5] =
-    [("pyiceberg", "PyIceberg"), ("duckdb", "DuckDB"), ("chdb", "ClickHouse"), ("spark", "Spark"), ("flink", "Flink")];
+const ENGINES: [(&str, &str); 5] = [
+    ("pyiceberg", "PyIceberg"),
+    ("duckdb", "DuckDB"),
+    ("chdb", "ClickHouse"),
+    ("spark", "Spark"),
+    ("flink", "Flink"),
+];
 
 /// The variable with the engines that are there.
 const PRESENT: &str = "LAKEHEAD_ENGINES";
@@ -181,7 +186,10 @@ fn read(engine: &str, root: &Path) -> BTreeMap<&'static str, String> {
     assert!(ran.status.success(), "{engine}: {}", String::from_utf8_lossy(&ran.stderr));
     let answer = |table: &Written| {
         let path = out.join(format!("{}.{engine}.tsv", table.name));
-        (table.name, fs::read_to_string(&path).unwrap_or_else(|_| panic!("{engine} says nothing of {}", table.name)))
+        (
+            table.name,
+            fs::read_to_string(&path).unwrap_or_else(|_| panic!("{engine} says nothing of {}", table.name)),
+        )
     };
     TABLES.iter().map(answer).collect()
 }
@@ -189,7 +197,8 @@ fn read(engine: &str, root: &Path) -> BTreeMap<&'static str, String> {
 /// Returns what a cell of the README says; panics where an engine found other rows.
 fn cell(engine: &str, table: &Written, answer: &str) -> String {
     if let Some(refusal) = answer.strip_prefix("REFUSED ") {
-        let said = refusal.split_once(": ").map_or(refusal, |(_, said)| said).lines().next().unwrap_or_default();
+        let said =
+            refusal.split_once(": ").map_or(refusal, |(_, said)| said).lines().next().unwrap_or_default();
         return format!("refuses: {}", said.trim().replace('|', "/"));
     }
     let found: Vec<&str> = answer.lines().collect();
@@ -246,7 +255,8 @@ fn other_engines_read_the_rows_that_we_wrote() {
     for table in TABLES {
         text.push_str(&format!("| {} |", table.what));
         for (_, title) in ENGINES {
-            let cell = cells.get(&(table.what.to_owned(), title.to_owned())).map_or("not tried", String::as_str);
+            let cell =
+                cells.get(&(table.what.to_owned(), title.to_owned())).map_or("not tried", String::as_str);
             text.push_str(&format!(" {cell} |"));
         }
         text.push('\n');
@@ -258,5 +268,8 @@ fn other_engines_read_the_rows_that_we_wrote() {
         fs::write(&path, expected).unwrap();
         return;
     }
-    assert!(readme == expected, "the README's table of Iceberg readers is old: run BLESS=1 cargo test matrix");
+    assert!(
+        readme == expected,
+        "the README's table of Iceberg readers is old: run BLESS=1 cargo test matrix"
+    );
 }

@@ -1,3 +1,4 @@
 //! Iceberg tables through the binary.
 
+mod matrix;
 mod tutorial;

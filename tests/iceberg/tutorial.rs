@@ -46,8 +46,7 @@ fn run(root: &Path, prelude: &str, statements: &str) -> String {
 /// Returns what the last statement of the batch session answers.
 fn answer(root: &Path, statement: &str) -> String {
     let printed = run(root, READER, statement);
-    let last = printed.rsplit("SQL> ").find(|block| !block.trim().is_empty() && !block.contains("Shutting down"));
-    last.map(|block| block.trim().to_owned()).unwrap_or_default()
+    printed.rsplit("[INFO] Execute statement succeeded.\n").next().unwrap_or_default().trim().to_owned()
 }
 
 /// Lets a job apply changes to the table and ends it.
@@ -101,7 +100,8 @@ fn the_batch_session_of_the_tutorial_follows_the_table() {
     );
 
     run(root, WRITER, "ALTER TABLE lake.ods.orders ADD quantity INT;\n");
-    let with = |row: &str, quantity: &str| format!("{},\"quantity\":{quantity}}}", row.strip_suffix('}').unwrap());
+    let with =
+        |row: &str, quantity: &str| format!("{},\"quantity\":{quantity}}}", row.strip_suffix('}').unwrap());
     let two = updated(&with(cheaper, "null"), &with(cheaper, "2"));
     let three = updated(&with(carol, "null"), &with(carol, "3"));
     apply(root, &format!("{COLUMNS}, quantity INT"), &(two + &three));

@@ -69,6 +69,8 @@ pub(crate) fn compared(block: &str, file: &str) -> String {
         .filter(|line| !line.starts_with("+I["))
         .collect::<Vec<_>>()
         .join("\n")
+        .trim_end()
+        .to_owned()
 }
 
 /// Takes the echoed statement off the front of a block.

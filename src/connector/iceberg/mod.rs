@@ -25,7 +25,7 @@ mod scan;
 mod snapshot_refs;
 mod storage;
 mod table;
-mod types;
+mod type_mapping;
 mod write;
 
 use std::sync::Arc;

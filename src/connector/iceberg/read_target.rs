@@ -26,6 +26,14 @@ pub(super) enum ReadTarget {
 }
 
 impl ReadTarget {
+    /// Chooses all rows that the table has now.
+    pub(super) fn current(metadata: &TableMetadata) -> ReadTarget {
+        match metadata.current_snapshot() {
+            Some(snapshot) => ReadTarget::Snapshot(snapshot.snapshot_id()),
+            None => ReadTarget::Nothing,
+        }
+    }
+
     /// Finds what the options choose.
     ///
     /// # Errors
@@ -59,10 +67,7 @@ impl<'a> Chooser<'a> {
             }
             (Some(id), None) => Ok(ReadTarget::Snapshot(id)),
             (None, Some(time)) => Ok(ReadTarget::Snapshot(self.as_of(time)?.snapshot_id())),
-            (None, None) => Ok(match self.metadata.current_snapshot() {
-                Some(snapshot) => ReadTarget::Snapshot(snapshot.snapshot_id()),
-                None => ReadTarget::Nothing,
-            }),
+            (None, None) => Ok(ReadTarget::current(self.metadata)),
         }
     }
 

@@ -30,6 +30,8 @@ pub(super) struct Prepared {
     pub(super) committables: Vec<Committable>,
     /// What has changed in the writer's state; empty where it is not taken.
     pub(super) changes: Vec<StateChanges>,
+    /// How many bytes the state holds.
+    pub(super) state_bytes: usize,
 }
 
 /// How many batches wait for a writer at most.
@@ -49,8 +51,9 @@ pub(super) async fn run_writer(
             WriterMessage::Prepare { checkpoint, prepared, takes_state } => {
                 let committables = writer.prepare_commit(checkpoint).await?;
                 let changes = if takes_state { writer.take_changes()? } else { Vec::new() };
+                let state_bytes = writer.state_bytes();
                 // Nobody asks any more where the job is being stopped.
-                let _ = prepared.send(Prepared { committables, changes });
+                let _ = prepared.send(Prepared { committables, changes, state_bytes });
             }
         }
     }

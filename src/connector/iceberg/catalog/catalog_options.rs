@@ -58,7 +58,7 @@ static CATALOG_OPTIONS: LazyLock<Vec<&'static dyn OptionDef>> =
     LazyLock::new(|| [COMMON_OPTIONS, JDBC_OPTIONS].concat());
 
 /// Returns the options of catalogs.
-pub(super) fn catalog_options() -> &'static [&'static dyn OptionDef] {
+pub(in crate::connector::iceberg) fn catalog_options() -> &'static [&'static dyn OptionDef] {
     &CATALOG_OPTIONS
 }
 
@@ -142,6 +142,18 @@ fn kind(name: &str, options: &TableOptions) -> Result<CatalogKind> {
     }
 }
 
+/// Completes a warehouse that is a relative path: it is meant from where the process was started.
+fn absolute(warehouse: String) -> Result<String> {
+    if warehouse.is_empty() || warehouse.starts_with('/') || warehouse.contains(':') {
+        return Ok(warehouse);
+    }
+    let path = std::path::absolute(&warehouse)
+        .map_err(|error| Error::validation(format!("warehouse '{warehouse}' is no path")).caused_by(error))?;
+    path.into_os_string().into_string().map_err(|path| {
+        Error::validation(format!("warehouse '{}' is no text in UTF-8", path.to_string_lossy()))
+    })
+}
+
 /// Opens the catalog that options describe. Those that nobody knows are taken without a word, as in Flink.
 ///
 /// # Errors
@@ -154,7 +166,7 @@ pub(super) async fn open_catalog(name: &str, options: &TableOptions) -> Result<F
         return Err(Error::validation("cache.expiration-interval-ms is not allowed to be 0.")
             .class(FlinkClass::ILLEGAL_ARGUMENT));
     }
-    let warehouse = options.get_optional(&WAREHOUSE)?.unwrap_or_default();
+    let warehouse = absolute(options.get_optional(&WAREHOUSE)?.unwrap_or_default())?;
     let tables: Arc<dyn CommitCatalog> = match kind {
         CatalogKind::Hadoop => Arc::new(HadoopCatalog::new(&warehouse, FileStore::local())?),
         CatalogKind::Jdbc => {

@@ -11,6 +11,7 @@ mod metadata_file;
 mod partition_fields;
 mod referenced_table;
 mod schema_update;
+mod snapshot_choice;
 mod sql_catalog;
 mod table_alteration;
 mod table_creation;
@@ -20,6 +21,7 @@ mod table_schema;
 #[cfg(test)]
 mod testing;
 
+pub(super) use catalog_options::catalog_options;
 pub(super) use commit_catalog::{CommitCatalog, CommitError};
 pub(super) use hadoop_catalog::HadoopCatalog;
 pub(in crate::connector) use iceberg_catalogs::IcebergCatalogs;

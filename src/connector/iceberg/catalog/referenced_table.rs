@@ -9,7 +9,7 @@ use super::table_properties::CONNECTOR;
 use super::table_schema::is_same_type;
 use crate::catalog::{Catalog, CatalogDatabase, CatalogTable, ObjectPath, TableHandle};
 use crate::connector::FactoryContext;
-use crate::connector::iceberg::types::to_iceberg;
+use crate::connector::iceberg::type_mapping::to_iceberg;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 use crate::options::{ConfigOption, OptionDef};
 use crate::schema::TableSchema;

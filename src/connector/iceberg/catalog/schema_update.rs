@@ -9,7 +9,7 @@ use iceberg::spec::{NestedField, NestedFieldRef, PrimitiveType, Schema, TableMet
 use super::table_schema::{check_types, field_of, is_same_type, key_ids};
 use crate::catalog::{ColumnPosition, TableChange};
 use crate::connector::iceberg::error::from_iceberg;
-use crate::connector::iceberg::types::to_iceberg;
+use crate::connector::iceberg::type_mapping::to_iceberg;
 use crate::error::{Error, FlinkClass, Result};
 use crate::schema::{Column, PrimaryKey};
 

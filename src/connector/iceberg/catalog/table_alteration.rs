@@ -2,14 +2,14 @@
 
 use std::collections::HashMap;
 
-use iceberg::spec::{MAIN_BRANCH, SnapshotReference, SnapshotRetention, TableMetadata};
+use iceberg::spec::TableMetadata;
 use iceberg::{TableRequirement, TableUpdate};
 
 use super::schema_update::SchemaUpdate;
+use super::snapshot_choice::{current_is_unchanged, pick, roll_back};
 use super::table_properties::{CONNECTOR, FORMAT_VERSION, LOCATION, check_settable, format_version};
 use crate::catalog::TableChange;
 use crate::connector::iceberg::commit::{MetadataChange, commit_updates};
-use crate::connector::iceberg::snapshot_refs::snapshot_refs;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
 
@@ -23,6 +23,11 @@ const CHERRY_PICK: &str = "cherry-pick-snapshot-id";
 /// # Errors
 /// A change does not fit what the table holds, or the commit fails.
 pub(super) async fn alter_table(table: &IcebergTable, changes: &[TableChange]) -> Result<()> {
+    // What cannot be done otherwise is said before anything is.
+    updates(table.metadata(), changes)?;
+    if let Some(picked) = set_option(changes, CHERRY_PICK) {
+        pick(table, picked).await?;
+    }
     let mut plan = |table: &IcebergTable| {
         let updates = updates(table.metadata(), changes)?;
         let requirements = requirements(table.metadata(), &updates);
@@ -35,7 +40,14 @@ pub(super) async fn alter_table(table: &IcebergTable, changes: &[TableChange]) -
 fn updates(metadata: &TableMetadata, changes: &[TableChange]) -> Result<Vec<TableUpdate>> {
     let mut updates = Vec::new();
     updates.extend(version_update(metadata, changes)?);
-    updates.extend(snapshot_update(metadata, changes)?);
+    if let Some(current) = set_option(changes, CURRENT_SNAPSHOT) {
+        // Which of the two came first would make a difference.
+        if set_option(changes, CHERRY_PICK).is_some() {
+            let message = "Cannot set the current snapshot ID and cherry-pick snapshot changes";
+            return Err(Error::validation(message).class(FlinkClass::ILLEGAL_ARGUMENT));
+        }
+        updates.extend(roll_back(metadata, current)?);
+    }
     let mut schema = SchemaUpdate::new(metadata);
     for change in changes {
         schema.apply(change)?;
@@ -64,11 +76,7 @@ fn requirements(metadata: &TableMetadata, updates: &[TableUpdate]) -> Vec<TableR
                 let default_sort_order_id = metadata.default_sort_order_id();
                 requirements.push(TableRequirement::DefaultSortOrderIdMatch { default_sort_order_id });
             }
-            TableUpdate::SetSnapshotRef { ref_name, .. } => {
-                let snapshot_id = metadata.snapshot_for_ref(ref_name).map(|snapshot| snapshot.snapshot_id());
-                let reference = ref_name.clone();
-                requirements.push(TableRequirement::RefSnapshotIdMatch { r#ref: reference, snapshot_id });
-            }
+            TableUpdate::SetSnapshotRef { .. } => requirements.push(current_is_unchanged(metadata)),
             _ => {}
         }
     }
@@ -91,82 +99,6 @@ fn version_update(metadata: &TableMetadata, changes: &[TableChange]) -> Result<O
         return Err(Error::validation(message).class(FlinkClass::ILLEGAL_ARGUMENT));
     }
     Ok((wanted > present).then_some(TableUpdate::UpgradeFormatVersion { format_version: wanted }))
-}
-
-/// Returns the update that shows another snapshot.
-fn snapshot_update(metadata: &TableMetadata, changes: &[TableChange]) -> Result<Option<TableUpdate>> {
-    let snapshot_id = match (set_option(changes, CURRENT_SNAPSHOT), set_option(changes, CHERRY_PICK)) {
-        (None, None) => return Ok(None),
-        (Some(_), Some(_)) => {
-            let message = "Cannot set the current snapshot ID and cherry-pick snapshot changes";
-            return Err(Error::validation(message).class(FlinkClass::ILLEGAL_ARGUMENT));
-        }
-        (Some(current), None) => rolled_back(metadata, current)?,
-        (None, Some(picked)) => match picked_snapshot(metadata, picked)? {
-            Some(snapshot_id) => snapshot_id,
-            None => return Ok(None),
-        },
-    };
-    if metadata.current_snapshot_id() == Some(snapshot_id) {
-        return Ok(None);
-    }
-    Ok(Some(TableUpdate::SetSnapshotRef {
-        ref_name: MAIN_BRANCH.to_owned(),
-        reference: SnapshotReference { snapshot_id, retention: main_retention(metadata)? },
-    }))
-}
-
-/// Returns how long the snapshots of the main branch are kept, which does not change.
-fn main_retention(metadata: &TableMetadata) -> Result<SnapshotRetention> {
-    let present = snapshot_refs(metadata)?.remove(MAIN_BRANCH);
-    Ok(present.map_or(SnapshotRetention::branch(None, None, None), |reference| reference.retention))
-}
-
-/// Reads the id of a snapshot.
-fn snapshot_id(text: &str) -> Result<i64> {
-    text.trim().parse().map_err(|error| {
-        Error::validation(format!("For input string: \"{text}\""))
-            .class(FlinkClass::NUMBER_FORMAT)
-            .caused_by(error)
-            .hint("This is the id of a snapshot, as in the metadata table '$snapshots'.")
-    })
-}
-
-fn rolled_back(metadata: &TableMetadata, text: &str) -> Result<i64> {
-    let id = snapshot_id(text)?;
-    if metadata.snapshot_by_id(id).is_none() {
-        return Err(unknown_snapshot(format!("Cannot roll back to unknown snapshot id: {id}")));
-    }
-    Ok(id)
-}
-
-/// Returns the snapshot that is current once another one was picked; None if its changes are there already.
-fn picked_snapshot(metadata: &TableMetadata, text: &str) -> Result<Option<i64>> {
-    let id = snapshot_id(text)?;
-    let Some(snapshot) = metadata.snapshot_by_id(id) else {
-        return Err(unknown_snapshot(format!("Cannot cherry-pick unknown snapshot ID: {id}")));
-    };
-    let mut ancestor = metadata.current_snapshot();
-    while let Some(present) = ancestor {
-        if present.snapshot_id() == id {
-            let message = format!("Cannot cherrypick snapshot {id}: already an ancestor");
-            return Err(Error::validation(message).class(FlinkClass::ICEBERG_VALIDATION));
-        }
-        ancestor = present.parent_snapshot_id().and_then(|parent| metadata.snapshot_by_id(parent));
-    }
-    if snapshot.parent_snapshot_id() == metadata.current_snapshot_id() {
-        return Ok(Some(id));
-    }
-    Err(Error::unsupported(format!(
-        "snapshot {id} cannot be cherry-picked: others were committed after the one that it follows"
-    ))
-    .hint("Only a snapshot that directly follows the current one can be picked."))
-}
-
-fn unknown_snapshot(message: String) -> Error {
-    Error::not_found(message)
-        .class(FlinkClass::ICEBERG_VALIDATION)
-        .hint("The metadata table '$snapshots' lists those there are.")
 }
 
 /// Returns what changes in properties and location.

@@ -7,7 +7,7 @@ use iceberg::spec::{
 };
 
 use crate::connector::iceberg::error::from_iceberg;
-use crate::connector::iceberg::types::{to_flink, to_iceberg};
+use crate::connector::iceberg::type_mapping::{to_flink, to_iceberg};
 use crate::error::{Error, FlinkClass, Result};
 use crate::schema::{Column, ColumnKind, PrimaryKey, TableSchema};
 

@@ -4,7 +4,6 @@
 //! written is removed. Where the answer of the catalog was lost, the attempt may have landed, now or a little later; so nothing is
 //! removed then, and every later look at the table asks first whether it has.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -17,7 +16,7 @@ use super::retry_policy::RetryPolicy;
 use super::snapshot_producer::SnapshotProducer;
 use crate::connector::iceberg::catalog::CommitError;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
 /// Says what a snapshot shall change, given the table as it is. Closures that need not wait are plans too.
 #[async_trait]
@@ -43,11 +42,6 @@ pub(in crate::connector::iceberg) struct MetadataChange {
 }
 
 impl MetadataChange {
-    /// Sets properties.
-    pub(in crate::connector::iceberg) fn set_properties(updates: HashMap<String, String>) -> MetadataChange {
-        MetadataChange { requirements: Vec::new(), updates: vec![TableUpdate::SetProperties { updates }] }
-    }
-
     /// Removes properties.
     pub(in crate::connector::iceberg) fn remove_properties(
         removals: impl IntoIterator<Item = String>,
@@ -172,9 +166,9 @@ impl CommitLoop<'_> {
     }
 
     async fn attempt(&mut self, attempts: &mut dyn Attempts) -> Result<Outcome> {
-        let fresh = match current(self.table).await {
+        let fresh = match reload_same(self.table).await {
             Ok(fresh) => fresh,
-            Err(error) if !self.unresolved.is_empty() && error.kind() == ErrorKind::Unavailable => {
+            Err(error) if !self.unresolved.is_empty() && !is_final(&error) => {
                 return Ok(Outcome::Again(error));
             }
             Err(error) => return Err(error),
@@ -222,10 +216,14 @@ impl CommitLoop<'_> {
             }
             Err(CommitError::Failed(error)) => {
                 remove_files(fresh, &written).await;
-                // A commit to another branch takes the sequence number, which catalogs need not know as a conflict.
-                let now = current(self.table).await?;
-                let has_moved = now.table().metadata_location() != fresh.table().metadata_location();
-                if has_moved { Ok(Outcome::Again(error)) } else { Err(error) }
+                // A commit to another branch takes the sequence number, which a catalog need not know as a conflict.
+                match reload_same(self.table).await {
+                    Ok(now) if now.table().metadata_location() != fresh.table().metadata_location() => {
+                        Ok(Outcome::Again(error))
+                    }
+                    Err(gone) if is_final(&gone) => Err(gone),
+                    _ => Err(error),
+                }
             }
         }
     }
@@ -234,12 +232,13 @@ impl CommitLoop<'_> {
     async fn give_up(mut self, error: Error) -> Result<IcebergTable> {
         let table = self.table.ident();
         if let Some(last) = self.unresolved.last() {
-            match current(self.table).await {
+            match reload_same(self.table).await {
                 Ok(fresh) if self.unresolved.iter().any(|attempt| attempt.has_landed(fresh.metadata())) => {
                     self.remove_unresolved(&fresh).await;
                     return Ok(fresh);
                 }
                 Ok(_) => {}
+                Err(gone) if is_final(&gone) => return Err(gone),
                 Err(unreachable) => {
                     let snapshot =
                         last.snapshot_id.map(|id| format!(" of snapshot {id}")).unwrap_or_default();
@@ -254,11 +253,13 @@ impl CommitLoop<'_> {
             }
         }
         let attempts = self.failures;
-        Err(Error::unavailable(format!(
-            "table '{table}' could not be committed to in {attempts} attempts: {error}"
-        ))
-        .hint("Other writers commit to it too often, or its catalog does not answer. The property 'commit.retry.num-retries' of the table allows more attempts.")
-        .caused_by(error))
+        let hint = if self.unresolved.is_empty() {
+            "Other writers commit to it too often. The property 'commit.retry.num-retries' of the table allows more attempts."
+        } else {
+            "Answers of the catalog were lost, and what was asked may still land. A job that goes on looks for its commit first."
+        };
+        let message = format!("table '{table}' could not be committed to in {attempts} attempts: {error}");
+        Err(Error::unavailable(message).hint(hint).caused_by(error))
     }
 
     /// Removes what attempts of unknown outcome have written, now that another has landed: what they ask for can no more be granted.
@@ -272,10 +273,13 @@ impl CommitLoop<'_> {
 }
 
 /// Loads a table anew, and checks that it is the same one still.
-async fn current(table: &IcebergTable) -> Result<IcebergTable> {
+///
+/// # Errors
+/// It was dropped, another has its name now, or the catalog does not answer.
+pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> Result<IcebergTable> {
     let (name, uuid) = (table.ident(), table.metadata().uuid());
     let fresh = table.reload().await.map_err(|error| match error.kind() {
-        ErrorKind::NotFound => {
+        ErrorKind::NotFound if error.flink_class() != FlinkClass::ICEBERG_NOT_FOUND => {
             Error::not_found(format!("table '{name}' (uuid {uuid}) was dropped while it was written"))
                 .caused_by(error)
         }
@@ -289,6 +293,11 @@ async fn current(table: &IcebergTable) -> Result<IcebergTable> {
         "table '{name}' (uuid {uuid}) was replaced while it was written: another table has its name now (uuid {now})"
     ))
     .hint("Start the statement again to write to the new table."))
+}
+
+/// Returns whether there is no table any more that could be looked at again.
+fn is_final(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::NotFound | ErrorKind::Rejected)
 }
 
 /// Removes files that no snapshot refers to. What stays behind is garbage, and no reason to fail.

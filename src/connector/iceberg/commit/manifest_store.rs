@@ -8,9 +8,10 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use iceberg::spec::{
-    DataContentType, DataFile, DataFileBuilder, Datum, FormatVersion, ManifestContentType, ManifestEntry,
-    ManifestFile, ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder, PartitionSpec,
-    PrimitiveLiteral, PrimitiveType, SchemaRef, SnapshotRef, Type, UNASSIGNED_SEQUENCE_NUMBER,
+    DataContentType, DataFile, DataFileBuilder, Datum, FormatVersion, Literal, ManifestContentType,
+    ManifestEntry, ManifestFile, ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder,
+    NestedFieldRef, PartitionSpec, PrimitiveLiteral, PrimitiveType, SchemaRef, SnapshotRef, Struct,
+    StructType, Type, UNASSIGNED_SEQUENCE_NUMBER,
 };
 use uuid::Uuid;
 
@@ -96,12 +97,8 @@ impl<'a> ManifestStore<'a> {
 
     fn unreadable(&self, what: &str, snapshot_id: i64, error: iceberg::Error) -> Error {
         let table = self.table.ident();
-        let error = from_iceberg(error);
-        Error::new(
-            error.kind(),
-            format!("{what} of snapshot {snapshot_id} of table '{table}' cannot be read: {error}"),
-        )
-        .caused_by(error)
+        let context = format!("{what} of snapshot {snapshot_id} of table '{table}' cannot be read");
+        with_context(&context, from_iceberg(error))
     }
 
     /// Begins a manifest for files of a partition spec that come with this snapshot.
@@ -131,7 +128,7 @@ impl<'a> ManifestStore<'a> {
     ) -> Result<NewManifest> {
         let path = format!("{}/{}-m{}.avro", self.folder, self.commit, self.written.len());
         self.written.push(path.clone());
-        let partition_width = spec.fields().len();
+        let partition_type = spec.partition_type(&schema).map_err(from_iceberg)?;
         let output = self.table.file_io().new_output(&path).map_err(from_iceberg)?;
         let builder = ManifestWriterBuilder::new(output, Some(self.snapshot_id), Arc::clone(&schema), spec);
         let writer = match (self.format_version(), content) {
@@ -144,7 +141,7 @@ impl<'a> ManifestStore<'a> {
             (FormatVersion::V3, ManifestContentType::Data) => builder.build_v3_data(),
             (FormatVersion::V3, ManifestContentType::Deletes) => builder.build_v3_deletes(),
         };
-        Ok(NewManifest { writer, schema, partition_width, path, unassigned_rows: 0, first_row_id: None })
+        Ok(NewManifest { writer, schema, partition_type, path, unassigned_rows: 0, first_row_id: None })
     }
 
     /// Writes the manifest list, and returns its path and which row ids the snapshot takes: the first one, and how many.
@@ -195,14 +192,28 @@ impl<'a> ManifestStore<'a> {
 
 fn unwritable(path: &str, error: iceberg::Error) -> Error {
     let error = from_iceberg(error);
-    Error::new(error.kind(), format!("'{path}' cannot be written: {error}")).caused_by(error)
+    if error.message().contains(path) {
+        error
+    } else {
+        with_context(&format!("'{path}' cannot be written"), error)
+    }
+}
+
+/// Says of an error what could not be done, and leaves kind, class and hint as they are.
+pub(super) fn with_context(context: &str, error: Error) -> Error {
+    let named = Error::new(error.kind(), format!("{context}: {error}")).class(error.flink_class());
+    let named = match error.hint_text() {
+        Some(hint) => named.hint(hint.to_owned()),
+        None => named,
+    };
+    named.caused_by(error)
 }
 
 /// A manifest that is being written.
 pub(super) struct NewManifest {
     writer: ManifestWriter,
     schema: SchemaRef,
-    partition_width: usize,
+    partition_type: StructType,
     path: String,
     unassigned_rows: u64,
     first_row_id: Option<u64>,
@@ -211,17 +222,15 @@ pub(super) struct NewManifest {
 impl NewManifest {
     /// Adds a file that comes with this snapshot, under an older sequence number if one is given.
     pub(super) fn add(&mut self, file: &TableFile, sequence_number: Option<i64>) -> Result<()> {
-        self.check_partition(&file.file)?;
-        self.count(&file.file);
+        let file = self.fitted(&file.file)?.unwrap_or_else(|| file.file.clone());
+        self.count(&file);
         let sequence_number = sequence_number.unwrap_or(UNASSIGNED_SEQUENCE_NUMBER);
-        self.writer
-            .add_file(file.file.clone(), sequence_number)
-            .map_err(|error| unwritable(&self.path, error))
+        self.writer.add_file(file, sequence_number).map_err(|error| unwritable(&self.path, error))
     }
 
     /// Adds an entry that stays.
     pub(super) fn keep(&mut self, entry: ManifestEntry) -> Result<()> {
-        let file = self.with_bounds_of_schema(entry.data_file)?;
+        let file = self.fitted(&entry.data_file)?.unwrap_or(entry.data_file);
         self.count(&file);
         let added_by = entry.snapshot_id.unwrap_or_default();
         let sequence_number = entry.sequence_number.unwrap_or_default();
@@ -252,37 +261,29 @@ impl NewManifest {
         }
     }
 
-    /// The crate takes for granted what is checked here.
-    fn check_partition(&self, file: &DataFile) -> Result<()> {
-        if file.partition().fields().len() == self.partition_width {
-            return Ok(());
-        }
-        Err(Error::internal(format!(
-            "file '{}' has {} partition values, and its spec {} fields",
-            file.file_path(),
-            file.partition().fields().len(),
-            self.partition_width
-        )))
-    }
-
-    /// Leaves out bounds that a reader of this manifest could not read: those of a column that has another type in its schema, save
-    /// the promotions that readers know by their width.
-    fn with_bounds_of_schema(&self, file: DataFile) -> Result<DataFile> {
-        let is_readable = |(id, bound): (&i32, &Datum)| match self
-            .schema
-            .field_by_id(*id)
-            .map(|field| &*field.field_type)
-        {
-            Some(Type::Primitive(now)) => {
-                use PrimitiveType::{Decimal, Double, Float, Int, Long};
-                let then = bound.data_type();
-                then == now
-                    || matches!((then, now), (Int, Long) | (Float, Double) | (Decimal { .. }, Decimal { .. }))
+    /// Makes the entry of a file fit the schema of this manifest, where a column has had another type when the file was written. None
+    /// if it fits as it is.
+    ///
+    /// Partition values take the wider type, as readers would do. Bounds stay, as readers know promoted ones by their width; one that
+    /// they could not read is left out.
+    fn fitted(&self, file: &DataFile) -> Result<Option<DataFile>> {
+        let partition = self.fitted_partition(file)?;
+        let is_readable = |(id, bound): (&i32, &Datum)| {
+            use PrimitiveType::{Decimal, Double, Float, Int, Long};
+            match self.schema.field_by_id(*id).map(|field| &*field.field_type) {
+                Some(Type::Primitive(now)) if bound.data_type() != now => matches!(
+                    (bound.data_type(), now),
+                    (Int, Long) | (Float, Double) | (Decimal { .. }, Decimal { .. })
+                ),
+                _ => true,
             }
-            _ => true,
         };
-        if file.lower_bounds().iter().all(is_readable) && file.upper_bounds().iter().all(is_readable) {
-            return Ok(file);
+        let are_readable = |bounds: &HashMap<i32, Datum>| bounds.iter().all(is_readable);
+        if &partition == file.partition()
+            && are_readable(file.lower_bounds())
+            && are_readable(file.upper_bounds())
+        {
+            return Ok(None);
         }
         let readable = |bounds: &HashMap<i32, Datum>| {
             bounds
@@ -292,10 +293,34 @@ impl NewManifest {
                 .collect()
         };
         let (lower, upper) = (readable(file.lower_bounds()), readable(file.upper_bounds()));
-        rebuilt(&file, |builder| {
-            builder.lower_bounds(lower).upper_bounds(upper);
-        })
-        .map_err(|error| unwritable(&self.path, error))
+        let fitted = rebuilt(file, |builder| {
+            builder.partition(partition).lower_bounds(lower).upper_bounds(upper);
+        });
+        fitted.map(Some).map_err(|error| unwritable(&self.path, error))
+    }
+
+    fn fitted_partition(&self, file: &DataFile) -> Result<Struct> {
+        let (values, fields) = (file.partition().fields(), self.partition_type.fields());
+        if values.len() != fields.len() {
+            return Err(Error::internal(format!(
+                "file '{}' has {} partition values, and its spec {} fields",
+                file.file_path(),
+                values.len(),
+                fields.len()
+            )));
+        }
+        let fit = |(value, field): (&Option<Literal>, &NestedFieldRef)| match (value, &*field.field_type) {
+            (
+                Some(Literal::Primitive(PrimitiveLiteral::Int(value))),
+                Type::Primitive(PrimitiveType::Long),
+            ) => Some(Literal::long(*value)),
+            (
+                Some(Literal::Primitive(PrimitiveLiteral::Float(value))),
+                Type::Primitive(PrimitiveType::Double),
+            ) => Some(Literal::double(value.0)),
+            _ => value.clone(),
+        };
+        Ok(values.iter().zip(fields).map(fit).collect())
     }
 }
 

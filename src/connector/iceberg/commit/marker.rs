@@ -4,9 +4,9 @@
 //! stays when snapshots expire. Both come with the same commit. A lineage is one run of a sink with all its restarts; only its last
 //! commit is in the property, and it goes when the job ends.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
-use iceberg::spec::TableMetadata;
+use iceberg::spec::{Snapshot, TableMetadata};
 
 use super::SnapshotChange;
 use super::commit_loop::{MetadataChange, commit_updates};
@@ -21,6 +21,9 @@ const FLINK_JOB_ID: &str = "flink.job-id";
 const FLINK_OPERATOR_ID: &str = "flink.operator-id";
 const FLINK_CHECKPOINT: &str = "flink.max-committed-checkpoint-id";
 const COMMITTED_PREFIX: &str = "lakehead.committed.";
+
+/// How many rows a commit has deleted beyond what was prepared for it, because others had committed in between.
+pub(in crate::connector::iceberg) const RESOLVED_DELETES: &str = "lakehead.resolved-deletes";
 
 /// Limit: summaries are read with every load of the table, one for each snapshot; a longer position is left out. Nothing is
 /// restored from it, it tells people how far the sources were.
@@ -117,12 +120,8 @@ pub(in crate::connector::iceberg) fn is_committed(
 }
 
 /// Returns the snapshot in which a committable has landed, if it is still there.
-pub(in crate::connector::iceberg) fn committed_snapshot(
-    metadata: &TableMetadata,
-    lineage: &str,
-    id: &str,
-) -> Option<i64> {
-    let holds = |summary: &std::collections::HashMap<String, String>| {
+pub(super) fn committed_snapshot(metadata: &TableMetadata, lineage: &str, id: &str) -> Option<i64> {
+    let holds = |summary: &HashMap<String, String>| {
         summary.get(LINEAGE).is_some_and(|other| other == lineage)
             && summary.get(COMMIT_IDS).is_some_and(|ids| ids.split(',').any(|other| other == id))
     };
@@ -130,6 +129,12 @@ pub(in crate::connector::iceberg) fn committed_snapshot(
     snapshots
         .find(|snapshot| holds(&snapshot.summary().additional_properties))
         .map(|snapshot| snapshot.snapshot_id())
+}
+
+/// Returns the lineage and the checkpoint that a snapshot belongs to, if it is one of a sink.
+pub(in crate::connector::iceberg) fn committed_checkpoint(snapshot: &Snapshot) -> Option<(&str, u64)> {
+    let summary = &snapshot.summary().additional_properties;
+    Some((summary.get(LINEAGE)?, summary.get(CHECKPOINT)?.parse().ok()?))
 }
 
 /// Removes what the property says of a lineage, once its job has ended.

@@ -12,10 +12,18 @@ mod snapshot_producer;
 mod snapshot_summary;
 
 #[cfg(test)]
+mod fault_tests;
+#[cfg(test)]
+mod model_tests;
+#[cfg(test)]
+mod retry_tests;
+#[cfg(test)]
 mod testing;
 #[cfg(test)]
 mod tests;
 
-pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates};
-pub(super) use marker::{CommitMarker, committed_snapshot, forget, is_committed, lineage_of};
+pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates, reload_same};
+pub(super) use marker::{
+    CommitMarker, RESOLVED_DELETES, committed_checkpoint, forget, is_committed, lineage_of,
+};
 pub(super) use snapshot_change::{FileRemoval, SnapshotChange, TableFile};

@@ -3,7 +3,9 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use iceberg::spec::{DataContentType, ManifestContentType, ManifestEntry, ManifestFile, Struct};
+use iceberg::spec::{
+    DataContentType, Literal, ManifestContentType, ManifestEntry, ManifestFile, PrimitiveLiteral, Struct,
+};
 
 use super::FileRemoval;
 use super::manifest_store::referenced_file;
@@ -23,7 +25,9 @@ impl RemovalFilter {
     /// `rewritten_at` is the sequence number of data files that come, if it is an older one.
     pub(super) fn new(removal: FileRemoval, rewritten_at: Option<i64>) -> RemovalFilter {
         let partitions = match &removal {
-            FileRemoval::Partitions(partitions) => partitions.iter().cloned().collect(),
+            FileRemoval::Partitions(partitions) => {
+                partitions.iter().map(|(spec_id, partition)| (*spec_id, widened(partition))).collect()
+            }
             _ => HashSet::new(),
         };
         let missing = match &removal {
@@ -75,7 +79,7 @@ impl RemovalFilter {
         let is_named = match &self.removal {
             FileRemoval::Nothing => false,
             FileRemoval::Everything => true,
-            FileRemoval::Partitions(_) => self.partitions.contains(&(spec_id, file.partition().clone())),
+            FileRemoval::Partitions(_) => self.partitions.contains(&(spec_id, widened(file.partition()))),
             FileRemoval::Paths(paths) => {
                 self.missing.remove(file.file_path());
                 paths.contains(file.file_path())
@@ -105,4 +109,14 @@ impl RemovalFilter {
     pub(super) fn missing(&self) -> Option<&str> {
         self.missing.first().map(String::as_str)
     }
+}
+
+/// Makes values comparable that were written before and after their column took a wider type.
+fn widened(partition: &Struct) -> Struct {
+    let widen = |value: Option<&Literal>| match value {
+        Some(Literal::Primitive(PrimitiveLiteral::Int(value))) => Some(Literal::long(*value)),
+        Some(Literal::Primitive(PrimitiveLiteral::Float(value))) => Some(Literal::double(value.0)),
+        _ => value.cloned(),
+    };
+    partition.iter().map(widen).collect()
 }

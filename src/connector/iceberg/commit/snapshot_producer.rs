@@ -16,7 +16,7 @@ use uuid::Uuid;
 
 use super::commit_loop::Attempt;
 use super::manifest_merge::ManifestMerge;
-use super::manifest_store::{LoadedManifest, ManifestStore, SnapshotManifest};
+use super::manifest_store::{LoadedManifest, ManifestStore, SnapshotManifest, with_context};
 use super::removal_filter::RemovalFilter;
 use super::snapshot_summary::SummaryCounts;
 use super::{SnapshotChange, TableFile};
@@ -60,7 +60,7 @@ impl<'a> SnapshotProducer<'a> {
             return Err(self.gone(path, parent));
         }
         let added = self.add(&change).await?;
-        let mut updates = property_updates(&change);
+        let mut updates = property_updates(metadata, &change);
         if added.is_empty() && rewritten.is_empty() {
             let uuid = TableRequirement::UuidMatch { uuid: metadata.uuid() };
             let attempt = Attempt { requirements: vec![uuid], updates, snapshot_id: None };
@@ -83,13 +83,9 @@ impl<'a> SnapshotProducer<'a> {
         // The builder keeps the branch's retention, which nobody else can read.
         let builder = metadata.clone().into_builder(None).set_branch_snapshot(snapshot, branch);
         let built = builder.and_then(iceberg::spec::TableMetadataBuilder::build).map_err(|error| {
-            let error = from_iceberg(error);
             let table = self.table.ident();
-            Error::new(
-                error.kind(),
-                format!("no snapshot can be added to branch '{branch}' of table '{table}': {error}"),
-            )
-            .caused_by(error)
+            let context = format!("no snapshot can be added to branch '{branch}' of table '{table}'");
+            with_context(&context, from_iceberg(error))
         })?;
         updates.extend(built.changes);
         Ok(Some(Attempt { requirements, updates, snapshot_id: Some(self.snapshot_id) }))
@@ -321,13 +317,19 @@ fn new_snapshot_id(metadata: &TableMetadata) -> i64 {
     }
 }
 
-fn property_updates(change: &SnapshotChange) -> Vec<TableUpdate> {
+/// Returns what changes of the properties: what is so already is left out.
+fn property_updates(metadata: &TableMetadata, change: &SnapshotChange) -> Vec<TableUpdate> {
+    let now = metadata.properties();
+    let removals: Vec<String> =
+        change.removed_properties.iter().filter(|key| now.contains_key(*key)).cloned().collect();
+    let properties = change.properties.iter().filter(|(key, value)| now.get(*key) != Some(*value));
+    let properties: HashMap<String, String> =
+        properties.map(|(key, value)| (key.clone(), value.clone())).collect();
     let mut updates = Vec::new();
-    if !change.removed_properties.is_empty() {
-        updates.push(TableUpdate::RemoveProperties { removals: change.removed_properties.clone() });
+    if !removals.is_empty() {
+        updates.push(TableUpdate::RemoveProperties { removals });
     }
-    if !change.properties.is_empty() {
-        let properties: HashMap<String, String> = change.properties.clone().into_iter().collect();
+    if !properties.is_empty() {
         updates.push(TableUpdate::SetProperties { updates: properties });
     }
     updates

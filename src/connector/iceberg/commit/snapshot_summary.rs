@@ -90,6 +90,8 @@ impl SummaryCounts {
         own: BTreeMap<String, String>,
     ) -> HashMap<String, String> {
         let mut summary: HashMap<String, String> = own.into_iter().collect();
+        // The operation stands beside these in the same JSON object.
+        summary.remove("operation");
         summary.insert("engine-name".to_owned(), "lakehead".to_owned());
         summary.insert("engine-version".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
         summary.insert("changed-partition-count".to_owned(), self.partitions.len().to_string());

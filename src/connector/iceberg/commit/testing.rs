@@ -19,11 +19,11 @@ use iceberg::{
 };
 use tempfile::TempDir;
 
-use super::TableFile;
+use super::{FileRemoval, SnapshotChange, TableFile, commit_snapshot};
 use crate::connector::iceberg::catalog::{CommitCatalog, CommitError};
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::Error;
+use crate::error::{Error, Result};
 
 /// What befalls the next commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,13 +40,13 @@ pub(super) enum Fault {
     Fails,
 }
 
-/// Keeps metadata files in a folder and their places in memory.
+/// Writes metadata files into a folder, and keeps the current metadata in memory.
 #[derive(Debug)]
 pub(super) struct TestCatalog {
     pub(super) folder: TempDir,
     files: FileStore,
     file_io: FileIO,
-    tables: Mutex<HashMap<TableIdent, String>>,
+    tables: Mutex<HashMap<TableIdent, (String, TableMetadata)>>,
     faults: Mutex<VecDeque<Fault>>,
     late: Mutex<Vec<(Vec<TableRequirement>, Vec<TableUpdate>)>>,
     /// How many loads fail from now on.
@@ -76,8 +76,9 @@ impl TestCatalog {
         self.faults.lock().unwrap().extend(faults);
     }
 
-    pub(super) fn forget_table(&self, ident: &TableIdent) {
-        self.tables.lock().unwrap().remove(ident);
+    /// Drops a table.
+    pub(super) fn drop_it(&self, table: &IcebergTable) {
+        self.tables.lock().unwrap().remove(table.ident());
     }
 
     /// Makes a table `db.t` partitioned by `d` or not at all.
@@ -111,7 +112,7 @@ impl TestCatalog {
         IcebergTable::new(Arc::clone(self) as Arc<dyn CommitCatalog>, table)
     }
 
-    async fn write(&self, metadata: &TableMetadata) -> String {
+    fn write(&self, metadata: &TableMetadata) -> String {
         let name = format!("{}/metadata/{}.metadata.json", metadata.location(), uuid::Uuid::new_v4());
         let json = serde_json::to_vec(metadata).unwrap();
         std::fs::create_dir_all(format!("{}/metadata", metadata.location())).unwrap();
@@ -134,9 +135,9 @@ impl TestCatalog {
             .build()
     }
 
-    fn location(&self, ident: &TableIdent) -> IcebergResult<String> {
-        let location = self.tables.lock().unwrap().get(ident).cloned();
-        location.ok_or_else(|| IcebergError::new(IcebergKind::TableNotFound, "no such table"))
+    fn current(&self, ident: &TableIdent) -> IcebergResult<(String, TableMetadata)> {
+        let current = self.tables.lock().unwrap().get(ident).cloned();
+        current.ok_or_else(|| IcebergError::new(IcebergKind::TableNotFound, "no such table"))
     }
 
     async fn apply(
@@ -146,8 +147,7 @@ impl TestCatalog {
         updates: Vec<TableUpdate>,
     ) -> Result<Table, CommitError> {
         let failed = |error: IcebergError| CommitError::Failed(Error::data(error.to_string()));
-        let base = self.location(ident).map_err(failed)?;
-        let metadata: TableMetadata = serde_json::from_slice(&std::fs::read(&base).unwrap()).unwrap();
+        let (base, metadata) = self.current(ident).map_err(failed)?;
         for requirement in requirements {
             let checked = requirement.check(Some(&metadata));
             checked.map_err(|error| CommitError::Conflict(Error::unavailable(error.to_string())))?;
@@ -157,14 +157,14 @@ impl TestCatalog {
             builder = update.apply(builder).map_err(failed)?;
         }
         let metadata = builder.build().map_err(failed)?.metadata;
-        let next = self.write(&metadata).await;
+        let next = self.write(&metadata);
         // Others have their turn between reading and replacing.
         tokio::task::yield_now().await;
         let mut tables = self.tables.lock().unwrap();
-        if tables.get(ident) != Some(&base) {
+        if tables.get(ident).map(|(location, _)| location) != Some(&base) {
             return Err(CommitError::Conflict(Error::unavailable("another was first")));
         }
-        tables.insert(ident.clone(), next.clone());
+        tables.insert(ident.clone(), (next.clone(), metadata.clone()));
         drop(tables);
         self.commits.fetch_add(1, Ordering::Relaxed);
         self.as_table(ident, metadata, next).map_err(failed)
@@ -240,8 +240,8 @@ impl Catalog for TestCatalog {
     ) -> IcebergResult<Table> {
         let ident = TableIdent::new(namespace.clone(), creation.name.clone());
         let metadata = TableMetadataBuilder::from_table_creation(creation)?.build()?.metadata;
-        let location = self.write(&metadata).await;
-        self.tables.lock().unwrap().insert(ident.clone(), location.clone());
+        let location = self.write(&metadata);
+        self.tables.lock().unwrap().insert(ident.clone(), (location.clone(), metadata.clone()));
         self.as_table(&ident, metadata, location)
     }
     async fn load_table(&self, ident: &TableIdent) -> IcebergResult<Table> {
@@ -249,8 +249,7 @@ impl Catalog for TestCatalog {
         if self.failing_loads.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fails).is_ok() {
             return Err(IcebergError::new(IcebergKind::Unexpected, "catalog cannot be reached"));
         }
-        let location = self.location(ident)?;
-        let metadata = serde_json::from_slice(&std::fs::read(&location).unwrap())?;
+        let (location, metadata) = self.current(ident)?;
         self.as_table(ident, metadata, location)
     }
     async fn drop_table(&self, _: &TableIdent) -> IcebergResult<()> {
@@ -273,7 +272,7 @@ impl Catalog for TestCatalog {
     }
 }
 
-fn schema() -> Schema {
+pub(super) fn schema() -> Schema {
     let string = || Type::Primitive(PrimitiveType::String);
     let fields = vec![
         NestedField::required(1, "id", Type::Primitive(PrimitiveType::Long)).into(),
@@ -313,6 +312,25 @@ pub(super) fn data_in(spec_id: i32, path: &str, partition: Struct, records: u64)
     TableFile { spec_id, file: file(DataContentType::Data, path, partition, records).build().unwrap() }
 }
 
+/// Commits a change that does not look at the table.
+pub(super) async fn commit(table: &IcebergTable, change: SnapshotChange) -> Result<IcebergTable> {
+    commit_snapshot(table, &mut |_: &IcebergTable| Ok(Some(change.clone()))).await
+}
+
+pub(super) async fn committed(table: &IcebergTable, change: SnapshotChange) -> IcebergTable {
+    commit(table, change).await.unwrap()
+}
+
+/// A change that adds data files of an unpartitioned table, with so many rows.
+pub(super) fn append(files: &[(&str, u64)]) -> SnapshotChange {
+    let data = files.iter().map(|(path, records)| data(path, *records)).collect();
+    SnapshotChange { data, ..SnapshotChange::default() }
+}
+
+pub(super) fn removing(paths: &[&str]) -> FileRemoval {
+    FileRemoval::Paths(paths.iter().map(|path| (*path).to_owned()).collect())
+}
+
 /// A file of position deletes, of rows of one data file if it is named.
 pub(super) fn deletes_in(
     spec_id: i32,
@@ -340,7 +358,11 @@ pub(super) async fn manifests(table: &IcebergTable, snapshot: &SnapshotRef) -> V
 }
 
 /// Returns the live files of a snapshot by path, and checks that its manifests count right.
+///
+/// The metadata is read from its file: what the crate writes it must read as the same.
 pub(super) async fn live_of(table: &IcebergTable, snapshot: &SnapshotRef) -> BTreeMap<String, Live> {
+    let json = std::fs::read(local(table.table().metadata_location().unwrap())).unwrap();
+    assert_eq!(&serde_json::from_slice::<TableMetadata>(&json).unwrap(), table.metadata());
     let mut found = BTreeMap::new();
     for manifest in manifests(table, snapshot).await {
         let loaded = manifest.load_manifest(table.file_io()).await.unwrap();
@@ -351,7 +373,7 @@ pub(super) async fn live_of(table: &IcebergTable, snapshot: &SnapshotRef) -> BTr
             let (files, rows) = &mut counts[entry.status() as usize];
             (*files, *rows) = (*files + 1, *rows + entry.record_count());
             if entry.status() == ManifestStatus::Deleted {
-                assert_eq!(entry.snapshot_id(), Some(snapshot.snapshot_id()), "removals are told once");
+                assert_eq!(entry.snapshot_id(), Some(manifest.added_snapshot_id), "removals are told once");
                 continue;
             }
             let sequence_number = entry.sequence_number().unwrap();
@@ -421,9 +443,13 @@ pub(super) fn summary(snapshot: &SnapshotRef, key: &str) -> Option<String> {
     snapshot.summary().additional_properties.get(key).cloned()
 }
 
+fn local(location: &str) -> &str {
+    location.strip_prefix("file:").unwrap_or(location)
+}
+
 /// The files in the table's metadata folder, by ending of the name.
 pub(super) fn metadata_files(table: &IcebergTable, ending: &str) -> Vec<String> {
-    let folder = format!("{}/metadata", table.metadata().location());
+    let folder = format!("{}/metadata", local(table.metadata().location()));
     let names =
         std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
     names.filter(|name| name.ends_with(ending)).collect()

@@ -33,7 +33,7 @@ pub(super) async fn rows(
     kind: MetadataTableType,
     snapshot: Option<i64>,
 ) -> Result<Vec<Vec<Cell>>> {
-    let metadata = reader.table.metadata();
+    let metadata = reader.metadata();
     let manifests = match snapshot.and_then(|id| metadata.snapshot_by_id(id)) {
         _ if kind.is_of_all_snapshots() => reader.all_manifests().await?,
         Some(snapshot) => reader.manifests(snapshot).await?,
@@ -42,17 +42,15 @@ pub(super) async fn rows(
     let files = FileCells::of(metadata, reader.name)?;
     let metrics = ReadableMetrics::of(metadata.current_schema());
     let mut rows = Vec::new();
-    for read in reader.entries(manifests).await? {
-        for entry in &read.entries {
-            rows.push(vec![
-                Cell::Int(entry.status() as i32),
-                Cell::optional(entry.snapshot_id(), Cell::Long),
-                Cell::optional(entry.sequence_number(), Cell::Long),
-                Cell::optional(entry.file_sequence_number, Cell::Long),
-                Cell::Row(files.cells(entry.data_file(), read.manifest.partition_spec_id)?),
-                metrics.cell(entry.data_file()),
-            ]);
-        }
+    for listed in reader.files(&manifests).await?.iter().flat_map(|listed| listed.iter()) {
+        rows.push(vec![
+            Cell::Int(listed.status as i32),
+            Cell::Long(listed.snapshot_id),
+            Cell::Long(listed.data_sequence_number),
+            Cell::Long(listed.file_sequence_number),
+            Cell::Row(files.cells(&listed.file)?),
+            metrics.cell(&listed.file.file),
+        ]);
     }
     Ok(rows)
 }

@@ -2,8 +2,9 @@
 
 use std::collections::HashMap;
 
-use iceberg::spec::{DataFile, DataFileFormat, Datum, ManifestContentType, TableMetadata};
+use iceberg::spec::{DataFileFormat, Datum, ManifestContentType, ManifestStatus, TableMetadata};
 
+use super::super::commit::TableFile;
 use super::super::error::from_iceberg;
 use super::super::partition_type::{PartitionColumn, partition_columns, partition_values, spec_of};
 use super::MetadataTableType;
@@ -75,7 +76,7 @@ pub(super) async fn rows(
     snapshot: Option<i64>,
 ) -> Result<Vec<Vec<Cell>>> {
     use MetadataTableType::{AllDataFiles, AllDeleteFiles, DataFiles, DeleteFiles};
-    let metadata = reader.table.metadata();
+    let metadata = reader.metadata();
     let mut manifests = match snapshot.and_then(|id| metadata.snapshot_by_id(id)) {
         _ if kind.is_of_all_snapshots() => reader.all_manifests().await?,
         Some(snapshot) => reader.manifests(snapshot).await?,
@@ -83,7 +84,7 @@ pub(super) async fn rows(
     };
     match kind {
         DataFiles | AllDataFiles => {
-            manifests.retain(|manifest| manifest.content == ManifestContentType::Data)
+            manifests.retain(|manifest| manifest.content == ManifestContentType::Data);
         }
         DeleteFiles | AllDeleteFiles => {
             manifests.retain(|manifest| manifest.content == ManifestContentType::Deletes);
@@ -93,10 +94,10 @@ pub(super) async fn rows(
     let files = FileCells::of(metadata, reader.name)?;
     let metrics = ReadableMetrics::of(metadata.current_schema());
     let mut rows = Vec::new();
-    for read in reader.entries(manifests).await? {
-        for entry in read.entries.iter().filter(|entry| entry.is_alive()) {
-            let mut row = files.cells(entry.data_file(), read.manifest.partition_spec_id)?;
-            row.push(metrics.cell(entry.data_file()));
+    for listed in reader.files(&manifests).await?.iter().flat_map(|listed| listed.iter()) {
+        if listed.status != ManifestStatus::Deleted {
+            let mut row = files.cells(&listed.file)?;
+            row.push(metrics.cell(&listed.file.file));
             rows.push(row);
         }
     }
@@ -121,23 +122,24 @@ impl<'a> FileCells<'a> {
         &self.partition
     }
 
-    /// Returns the partition of a file of a spec.
-    pub(super) fn partition(&self, file: &DataFile, spec_id: i32) -> Result<Vec<Cell>> {
-        let spec = spec_of(self.metadata, spec_id, self.table)?;
-        let values = partition_values(&self.partition, spec, file.partition()).zip(&self.partition);
+    /// Returns the partition of a file.
+    pub(super) fn partition(&self, file: &TableFile) -> Result<Vec<Cell>> {
+        let spec = spec_of(self.metadata, file.spec_id, self.table)?;
+        let values = partition_values(&self.partition, spec, file.file.partition()).zip(&self.partition);
         Ok(values.map(|(value, column)| Cell::literal(value, &column.data_type)).collect())
     }
 
-    /// Returns what is known of a file of a spec.
-    pub(super) fn cells(&self, file: &DataFile, spec_id: i32) -> Result<Vec<Cell>> {
+    /// Returns what is known of a file.
+    pub(super) fn cells(&self, table_file: &TableFile) -> Result<Vec<Cell>> {
+        let file = &table_file.file;
         let mut row = vec![
             Cell::Int(file.content_type() as i32),
             Cell::text(file.file_path()),
             Cell::text(format_name(file.file_format())),
-            Cell::Int(spec_id),
+            Cell::Int(table_file.spec_id),
         ];
         if !self.partition.is_empty() {
-            row.push(Cell::Row(self.partition(file, spec_id)?));
+            row.push(Cell::Row(self.partition(table_file)?));
         }
         let longs = |values: &[i64]| Cell::List(values.iter().map(|value| Cell::Long(*value)).collect());
         let ints = |values: Vec<i32>| Cell::List(values.into_iter().map(Cell::Int).collect());

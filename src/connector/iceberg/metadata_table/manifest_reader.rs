@@ -1,48 +1,39 @@
-//! Manifests and their entries, read for one query. Errors name the file and the snapshot that it belongs to.
+//! The manifests of one snapshot or of all, for one query.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt, stream};
-use iceberg::spec::{ManifestEntryRef, ManifestFile, SnapshotRef};
-use iceberg::table::Table;
+use iceberg::spec::{ManifestFile, SnapshotRef, TableMetadata};
 
-use super::super::error::from_iceberg;
+use super::super::scan::{ManifestedFile, manifested_files, snapshot_manifests};
+use super::super::table::IcebergTable;
 use super::snapshots;
-use crate::error::{Error, Result};
-
-/// How many manifests are read at the same time.
-const MANIFESTS_AHEAD: usize = 8;
+use crate::error::Result;
 
 /// Reads the manifests of a table.
 pub(super) struct ManifestReader<'a> {
     /// The table.
-    pub(super) table: &'a Table,
+    pub(super) table: &'a IcebergTable,
     /// Its name, for messages.
     pub(super) name: &'a str,
 }
 
-/// A manifest with its entries.
-pub(super) struct ReadManifest {
-    /// The manifest.
-    pub(super) manifest: ManifestFile,
-    /// What it holds, entries of removed files included.
-    pub(super) entries: Vec<ManifestEntryRef>,
-}
-
 impl ManifestReader<'_> {
+    /// Returns the table's metadata.
+    pub(super) fn metadata(&self) -> &TableMetadata {
+        self.table.metadata()
+    }
+
     /// Returns the manifests of a snapshot.
     pub(super) async fn manifests(&self, snapshot: &SnapshotRef) -> Result<Vec<ManifestFile>> {
-        let list = self.table.manifest_list_reader(snapshot).load().await.map_err(|error| {
-            self.unreadable("manifest list", snapshot.manifest_list(), snapshot.snapshot_id(), error)
-        })?;
-        Ok(list.consume_entries().into_iter().collect())
+        snapshot_manifests(self.table, snapshot).await
     }
 
     /// Returns the manifests of all snapshots, each once.
     pub(super) async fn all_manifests(&self) -> Result<Vec<ManifestFile>> {
         let mut seen = HashSet::new();
         let mut manifests = Vec::new();
-        for snapshot in snapshots::in_order(self.table.metadata()) {
+        for snapshot in snapshots::in_order(self.metadata()) {
             let of_snapshot = self.manifests(snapshot).await?;
             manifests.extend(
                 of_snapshot.into_iter().filter(|manifest| seen.insert(manifest.manifest_path.clone())),
@@ -51,25 +42,8 @@ impl ManifestReader<'_> {
         Ok(manifests)
     }
 
-    /// Reads manifests, in order.
-    pub(super) async fn entries(&self, manifests: Vec<ManifestFile>) -> Result<Vec<ReadManifest>> {
-        stream::iter(manifests)
-            .map(|manifest| async move {
-                let read = manifest.load_manifest(self.table.file_io()).await.map_err(|error| {
-                    self.unreadable("manifest", &manifest.manifest_path, manifest.added_snapshot_id, error)
-                })?;
-                let (entries, _) = read.into_parts();
-                Ok(ReadManifest { manifest, entries })
-            })
-            .buffered(MANIFESTS_AHEAD)
-            .try_collect()
-            .await
-    }
-
-    fn unreadable(&self, what: &str, path: &str, snapshot: i64, error: iceberg::Error) -> Error {
-        let cause = from_iceberg(error);
-        let message =
-            format!("{what} '{path}' of table '{}', snapshot {snapshot}, cannot be read", self.name);
-        Error::new(cause.kind(), message).caused_by(cause)
+    /// Returns what manifests list, entries of removed files included.
+    pub(super) async fn files(&self, manifests: &[ManifestFile]) -> Result<Vec<Arc<Vec<ManifestedFile>>>> {
+        manifested_files(self.table, manifests).await
     }
 }

@@ -60,7 +60,7 @@ fn summary_row(contains_nan: crate::schema::DataType) -> TypeRoot {
 
 /// Returns the rows of `$manifests`.
 pub(super) async fn rows(reader: &ManifestReader<'_>, snapshot: Option<i64>) -> Result<Vec<Vec<Cell>>> {
-    let metadata = reader.table.metadata();
+    let metadata = reader.metadata();
     let Some(snapshot) = snapshot.and_then(|id| metadata.snapshot_by_id(id)) else { return Ok(Vec::new()) };
     let manifests = reader.manifests(snapshot).await?;
     manifests.iter().map(|manifest| row(metadata, manifest, reader.name)).collect()
@@ -68,7 +68,7 @@ pub(super) async fn rows(reader: &ManifestReader<'_>, snapshot: Option<i64>) -> 
 
 /// Returns the rows of `$all_manifests`.
 pub(super) async fn all_rows(reader: &ManifestReader<'_>) -> Result<Vec<Vec<Cell>>> {
-    let metadata = reader.table.metadata();
+    let metadata = reader.metadata();
     let mut rows = Vec::new();
     for snapshot in snapshots::in_order(metadata) {
         for manifest in reader.manifests(snapshot).await? {

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use iceberg::spec::{DataContentType, DataFile, Literal, TableMetadata};
+use iceberg::spec::{DataContentType, DataFile, Literal, ManifestStatus, TableMetadata};
 
 use super::super::partition_type::{partition_columns, partition_values, spec_of};
 use super::cell::Cell;
@@ -88,33 +88,34 @@ impl Partition {
 
 /// Returns the rows, in the order in which the manifests name the partitions.
 pub(super) async fn rows(reader: &ManifestReader<'_>, snapshot: Option<i64>) -> Result<Vec<Vec<Cell>>> {
-    let metadata = reader.table.metadata();
+    let metadata = reader.metadata();
     let Some(snapshot) = snapshot.and_then(|id| metadata.snapshot_by_id(id)) else { return Ok(Vec::new()) };
-    let files = FileCells::of(metadata, reader.name)?;
-    let columns = files.partition_columns();
+    let cells = FileCells::of(metadata, reader.name)?;
+    let columns = cells.partition_columns();
     let mut places: HashMap<Vec<Option<Literal>>, usize> = HashMap::new();
     let mut partitions: Vec<Partition> = Vec::new();
     let manifests = reader.manifests(snapshot).await?;
-    for read in reader.entries(manifests).await? {
-        let spec_id = read.manifest.partition_spec_id;
-        let spec = spec_of(metadata, spec_id, reader.name)?;
-        for entry in read.entries.iter().filter(|entry| entry.is_alive()) {
-            let file = entry.data_file();
-            let key: Vec<Option<Literal>> =
-                partition_values(columns, spec, file.partition()).map(Option::<&Literal>::cloned).collect();
-            let place = match places.get(&key) {
-                Some(place) => *place,
-                None => {
-                    let cells = files.partition(file, spec_id)?;
-                    partitions.push(Partition { cells, spec_id, ..Partition::default() });
-                    places.insert(key, partitions.len() - 1);
-                    partitions.len() - 1
-                }
-            };
-            let added_by = entry.snapshot_id().and_then(|id| metadata.snapshot_by_id(id));
-            let added_by = added_by.map(|snapshot| (snapshot.timestamp_ms(), snapshot.snapshot_id()));
-            partitions[place].add(file, spec_id, added_by);
+    let read = reader.files(&manifests).await?;
+    for listed in read.iter().flat_map(|listed| listed.iter()) {
+        if listed.status == ManifestStatus::Deleted {
+            continue;
         }
+        let file = listed.file.as_ref();
+        let spec = spec_of(metadata, file.spec_id, reader.name)?;
+        let key: Vec<Option<Literal>> =
+            partition_values(columns, spec, file.file.partition()).map(Option::<&Literal>::cloned).collect();
+        let place = match places.get(&key) {
+            Some(place) => *place,
+            None => {
+                let (cells, spec_id) = (cells.partition(file)?, file.spec_id);
+                partitions.push(Partition { cells, spec_id, ..Partition::default() });
+                places.insert(key, partitions.len() - 1);
+                partitions.len() - 1
+            }
+        };
+        let added_by = metadata.snapshot_by_id(listed.snapshot_id);
+        let added_by = added_by.map(|snapshot| (snapshot.timestamp_ms(), snapshot.snapshot_id()));
+        partitions[place].add(&file.file, file.spec_id, added_by);
     }
     Ok(partitions.into_iter().map(|partition| partition.into_row(!columns.is_empty())).collect())
 }

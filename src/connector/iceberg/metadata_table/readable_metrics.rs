@@ -2,7 +2,7 @@
 
 use iceberg::spec::{DataFile, PrimitiveType, Schema, Type};
 
-use super::super::types::to_flink;
+use super::super::type_mapping::to_flink;
 use super::cell::Cell;
 use super::schema::field;
 use crate::schema::{Field, TypeRoot};

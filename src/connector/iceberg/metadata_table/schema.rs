@@ -1,7 +1,7 @@
 //! Short ways to write the columns of metadata tables.
 
 use super::super::partition_type::PartitionColumn;
-use super::super::types::to_flink;
+use super::super::type_mapping::to_flink;
 use crate::schema::{Column, DataType, Field, TypeRoot};
 
 /// A column that is never NULL.

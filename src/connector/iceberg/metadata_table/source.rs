@@ -126,13 +126,13 @@ impl SourceReader for MetadataTableReader {
 impl Rows {
     /// Makes the rows.
     async fn read(&self) -> Result<RecordBatch> {
-        let table = self.table.table.table();
+        let table = &self.table.table;
         let reader = ManifestReader { table, name: &self.name };
         let (metadata, kind, snapshot) = (table.metadata(), self.table.kind, self.snapshot);
         let mut rows = match kind {
             MetadataTableType::Snapshots => snapshots::rows(metadata),
             MetadataTableType::History => history::rows(metadata),
-            MetadataTableType::MetadataLogEntries => metadata_log_entries::rows(table),
+            MetadataTableType::MetadataLogEntries => metadata_log_entries::rows(table.table()),
             MetadataTableType::Refs => refs::rows(metadata)?,
             MetadataTableType::Manifests => manifests::rows(&reader, snapshot).await?,
             MetadataTableType::AllManifests => manifests::all_rows(&reader).await?,

@@ -346,12 +346,13 @@ fn reads_as_is(column: &PrimitiveType, read: &ArrowType) -> bool {
 
 fn widens(column: &PrimitiveType, to: &ArrowType) -> bool {
     use {ArrowType as A, PrimitiveType as P};
-    match (column, to) {
-        (P::Int, A::Int32 | A::Int64) | (P::Long, A::Int64) => true,
-        (P::Int | P::Long | P::Float | P::Double, A::Float64) => true,
-        (P::Int | P::Long | P::Decimal { .. }, A::Decimal128(..)) => true,
-        _ => false,
-    }
+    matches!(
+        (column, to),
+        (P::Int, A::Int32 | A::Int64)
+            | (P::Long, A::Int64)
+            | (P::Int | P::Long | P::Float | P::Double, A::Float64)
+            | (P::Int | P::Long | P::Decimal { .. }, A::Decimal128(..))
+    )
 }
 
 fn test_of(operand: &Expr, test: Test, columns: &[ReadColumn]) -> Condition {

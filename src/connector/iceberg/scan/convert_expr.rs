@@ -85,8 +85,14 @@ impl PhysicalExpr for ConvertExpr {
 /// A FLOAT or DOUBLE column that no statistics are looked up for. The bounds in a file leave NaN out, but NaN counts as the greatest
 /// value wherever DataFusion compares by Arrow's total order (ORDER BY with LIMIT, keys of joins, IN); and a bound of 0 may stand for
 /// -0. With the veil, what prunes by statistics does not see a column here.
-#[derive(Debug, Eq, Hash)]
+#[derive(Debug, Eq)]
 pub(super) struct VeiledColumn(Arc<dyn PhysicalExpr>);
+
+impl Hash for VeiledColumn {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
 
 impl PartialEq for VeiledColumn {
     fn eq(&self, other: &VeiledColumn) -> bool {

@@ -85,6 +85,9 @@ pub(super) struct DeleteIndex {
     equality_of_table: Vec<Arc<EqualityGroup>>,
 }
 
+/// The partition that equality deletes are for, unless they are for the whole table, and the columns that they compare.
+type EqualityScope = (Option<Partition>, Vec<i32>);
+
 impl DeleteIndex {
     /// Sorts delete files by what they apply to. `is_unpartitioned` tells it of a spec.
     pub(super) fn build<'a>(
@@ -92,7 +95,7 @@ impl DeleteIndex {
         is_unpartitioned: impl Fn(i32) -> bool,
     ) -> DeleteIndex {
         let mut index = DeleteIndex::default();
-        let mut equality: HashMap<(Option<Partition>, Vec<i32>), Vec<Arc<DeleteFile>>> = HashMap::new();
+        let mut equality: HashMap<EqualityScope, Vec<Arc<DeleteFile>>> = HashMap::new();
         for listed in deletes {
             let file = &listed.file.file;
             let delete = Arc::new(DeleteFile {

@@ -11,14 +11,14 @@ use futures::future::BoxFuture;
 use super::live_files::row_groups;
 use super::provider::IcebergTableProvider;
 use super::scan_target::ScanTarget;
+use super::snapshot_reader::SnapshotReader;
+use crate::connector::iceberg::read_options::ReadOptions;
 use crate::connector::iceberg::table::IcebergTable;
+use crate::connector::rows_decoder::RowsDecoder;
 use crate::connector::{
     Boundedness, DynamicTableSource, FrameDecoder, Projection, SourcePosition, SourceReader,
 };
 use crate::error::{Error, Result};
-
-/// The entry of a snapshot's summary that says how large its files are.
-const TOTAL_FILE_SIZE: &str = "total-files-size";
 
 /// What a snapshot counts as whose summary does not say how large it is: large.
 const UNKNOWN_BYTES: u64 = 1 << 40;
@@ -29,10 +29,13 @@ pub(super) struct IcebergSource {
     table: Arc<IcebergTable>,
     target: ScanTarget,
     provider: Arc<IcebergTableProvider>,
+    limit: Option<usize>,
+    /// Whether it is to be read continuously, which the planner refuses in batch mode; in streaming mode the options have been refused.
+    is_continuous: bool,
 }
 
 impl IcebergSource {
-    /// Reads the declared columns of a snapshot.
+    /// Reads the declared columns of the rows that the options choose.
     ///
     /// # Errors
     /// The Iceberg table does not have them.
@@ -40,9 +43,12 @@ impl IcebergSource {
         table: Arc<IcebergTable>,
         target: ScanTarget,
         declared: Vec<Field>,
+        options: &ReadOptions,
     ) -> Result<IcebergSource> {
         let provider = IcebergTableProvider::new(Arc::clone(&table), target.clone(), declared)?;
-        Ok(IcebergSource { table, target, provider: Arc::new(provider) })
+        let (limit, is_continuous) = (options.limit, options.is_streaming);
+        let provider = Arc::new(provider.with_limit(limit));
+        Ok(IcebergSource { table, target, provider, limit, is_continuous })
     }
 
     async fn describe(&self, filters: &[Expr]) -> Result<String> {
@@ -73,13 +79,11 @@ impl DynamicTableSource for IcebergSource {
     }
 
     fn boundedness(&self) -> Boundedness {
-        Boundedness::Bounded
+        if self.is_continuous { Boundedness::Unbounded } else { Boundedness::Bounded }
     }
 
     fn estimated_bytes(&self) -> Option<u64> {
-        let Ok(Some(snapshot)) = self.target.snapshot(&self.table) else { return None };
-        let said = snapshot.summary().additional_properties.get(TOTAL_FILE_SIZE);
-        Some(said.and_then(|size| size.parse().ok()).unwrap_or(UNKNOWN_BYTES))
+        Some(self.target.file_bytes(&self.table)?.unwrap_or(UNKNOWN_BYTES))
     }
 
     fn table_provider(&self) -> Option<Arc<dyn TableProvider>> {
@@ -90,16 +94,14 @@ impl DynamicTableSource for IcebergSource {
         async move { Ok(Some(self.describe(filters).await?)) }.boxed()
     }
 
-    fn open(&self, _: &Projection, _: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
-        Err(not_yet())
+    fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+        if !projection.metadata.is_empty() {
+            return Err(Error::internal("Iceberg tables have no metadata columns"));
+        }
+        Ok(Box::new(SnapshotReader::new(&self.provider, &projection.physical, self.limit, start)?))
     }
 
     fn decoder(&self, _: &Projection) -> Result<Box<dyn FrameDecoder>> {
-        Err(not_yet())
+        Ok(Box::new(RowsDecoder))
     }
-}
-
-fn not_yet() -> Error {
-    Error::unsupported("reading Iceberg tables in streaming mode is not supported yet")
-        .hint("SET 'execution.runtime-mode' = 'batch'.")
 }

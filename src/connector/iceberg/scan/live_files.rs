@@ -166,7 +166,7 @@ fn alive(manifests: &[Arc<Vec<ManifestedFile>>]) -> impl Iterator<Item = &Manife
 }
 
 /// Reads manifests, several at a time, in their order.
-async fn read_manifests(
+pub(super) async fn read_manifests(
     table: &IcebergTable,
     context: &ReadContext,
     manifests: &[&ManifestFile],

@@ -140,7 +140,7 @@ fn weight(listed: &ManifestedFile) -> usize {
             places + map.values().map(|bound| heap_bytes(bound.literal())).sum::<usize>()
         })
         .sum();
-    let lists = file.split_offsets().map_or(0, |offsets| offsets.len() * size_of::<i64>());
+    let lists = file.split_offsets().map_or(0, size_of_val);
     size_of::<ManifestedFile>()
         + size_of::<DataFile>()
         + file.file_path().len()

@@ -3,6 +3,7 @@
 
 #![expect(dead_code, unused_imports, reason = "the sink and metadata tables use it in the next step")]
 
+mod appended_files;
 mod bounds;
 mod column_adapter;
 mod condition;
@@ -15,6 +16,7 @@ mod file_groups;
 mod iceberg_file_source;
 mod iceberg_source;
 mod key_reader;
+mod listed_manifests;
 mod live_files;
 mod manifest_header;
 mod manifests;
@@ -28,6 +30,7 @@ mod read_column;
 mod read_error;
 mod scan_file;
 mod scan_target;
+mod snapshot_reader;
 mod statistics;
 #[cfg(test)]
 mod tests;
@@ -38,11 +41,15 @@ use std::sync::Arc;
 
 pub(super) use delete_index::{DeleteFile, EqualityGroup, FileDeletes};
 pub(super) use key_reader::{KeyReadOptions, KeyRows, read_keys};
+pub(super) use listed_manifests::{manifested_files, snapshot_manifests};
 pub(super) use live_files::{LiveFile, live_files, snapshot_to_read};
+pub(super) use manifests::ManifestedFile;
 pub(super) use scan_target::ScanTarget;
 
 use iceberg_source::IcebergSource;
 
+use super::read_options::ReadOptions;
+use super::read_target::ReadTarget;
 use super::table::IcebergTable;
 use crate::connector::{DynamicTableSource, FactoryContext};
 use crate::error::Result;
@@ -57,6 +64,8 @@ pub(super) fn create_source(
 ) -> Result<Arc<dyn DynamicTableSource>> {
     let declared =
         ctx.schema.physical_columns().map(|column| column.data_type.to_field(&column.name)).collect();
-    let target = ScanTarget::current(table);
-    Ok(Arc::new(IcebergSource::new(Arc::clone(table), target, declared)?))
+    let options = ReadOptions::parse(ctx)?;
+    let rows = ReadTarget::choose(&options, table.metadata(), ctx.table)?;
+    let target = ScanTarget::new(table, rows);
+    Ok(Arc::new(IcebergSource::new(Arc::clone(table), target, declared, &options)?))
 }

@@ -9,14 +9,16 @@ use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::config::TableParquetOptions;
 use datafusion::datasource::TableType;
 use datafusion::datasource::listing::PartitionedFile;
-use datafusion::datasource::physical_plan::{FileScanConfigBuilder, ParquetSource};
+use datafusion::datasource::physical_plan::{FileGroup, FileScanConfigBuilder, ParquetSource};
 use datafusion::datasource::source::DataSourceExec;
 use datafusion::error::Result as DataFusionResult;
 use datafusion::execution::object_store::ObjectStoreUrl;
+use datafusion::execution::{SendableRecordBatchStream, TaskContext};
 use datafusion::logical_expr::{Expr, TableProviderFilterPushDown};
 use datafusion::physical_expr::expressions::Column;
 use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
 use datafusion::physical_plan::ExecutionPlan;
+use datafusion::physical_plan::limit::GlobalLimitExec;
 use object_store::ObjectMeta;
 
 use super::condition::Condition;
@@ -24,7 +26,7 @@ use super::equality_deletes::EqualityDeletes;
 use super::file_columns::name_mapping;
 use super::file_groups::deal;
 use super::iceberg_file_source::{IcebergFileSource, ScanState};
-use super::live_files::{LiveFile, PlannedFiles, plan_files};
+use super::live_files::{LiveFile, PlannedFiles};
 use super::parquet_files::ParquetFiles;
 use super::position_deletes::PositionDeletes;
 use super::pruning::Pruning;
@@ -33,6 +35,7 @@ use super::read_error::ReadContext;
 use super::scan_file::ScanFile;
 use super::scan_target::ScanTarget;
 use super::statistics;
+use crate::connector::iceberg::read_target::ReadTarget;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 
@@ -44,6 +47,8 @@ pub(super) struct IcebergTableProvider {
     /// The columns that can be asked for.
     columns: Vec<ReadColumn>,
     schema: SchemaRef,
+    /// How many rows are read at most.
+    limit: Option<usize>,
 }
 
 impl IcebergTableProvider {
@@ -71,7 +76,13 @@ impl IcebergTableProvider {
             }
         };
         let columns = declared.iter().map(column).collect::<Result<Vec<_>>>()?;
-        Ok(IcebergTableProvider { schema: Arc::new(Schema::new(declared)), table, target, columns })
+        let schema = Arc::new(Schema::new(declared));
+        Ok(IcebergTableProvider { schema, table, target, columns, limit: None })
+    }
+
+    /// Reads no more rows than a limit, whatever becomes of them: conditions are evaluated behind it.
+    pub(super) fn with_limit(self, limit: Option<usize>) -> IcebergTableProvider {
+        IcebergTableProvider { limit, ..self }
     }
 
     /// Finds the files that may hold rows which fulfil the conditions.
@@ -79,10 +90,54 @@ impl IcebergTableProvider {
     /// # Errors
     /// Metadata is missing or damaged.
     pub(super) async fn plan(&self, filters: &[Expr]) -> Result<PlannedFiles> {
-        let Some(snapshot) = self.target.snapshot(&self.table)? else { return Ok(PlannedFiles::default()) };
         let condition = Condition::of_filters(filters, &self.columns);
         let pruning = Pruning::new(condition, self.table.metadata());
-        plan_files(&self.table, &snapshot, Some(&pruning)).await
+        self.target.plan(&self.table, Some(&pruning)).await
+    }
+
+    /// Returns the table.
+    pub(super) fn table(&self) -> &IcebergTable {
+        &self.table
+    }
+
+    /// Returns which rows are read.
+    pub(super) fn rows(&self) -> &ReadTarget {
+        &self.target.rows
+    }
+
+    /// Returns the same columns of other rows.
+    pub(super) fn with_rows(&self, rows: ReadTarget) -> IcebergTableProvider {
+        IcebergTableProvider {
+            table: Arc::clone(&self.table),
+            target: ScanTarget { rows, schema: Arc::clone(&self.target.schema) },
+            columns: self.columns.clone(),
+            schema: Arc::clone(&self.schema),
+            limit: self.limit,
+        }
+    }
+
+    /// Prepares to read some columns of files, one file after the other: what is read of delete files is kept for all of them.
+    ///
+    /// # Errors
+    /// A column that equality deletes look at cannot be read.
+    pub(super) fn prepare(&self, files: &[LiveFile], projection: &[usize]) -> Result<PreparedScan> {
+        let columns: Arc<[ReadColumn]> = self.columns_of_scan(files)?.into();
+        let state = self.scan_state(columns, ReadContext::new(&self.table, self.target.snapshot_id()))?;
+        Ok(PreparedScan { state, projection: projection.to_vec() })
+    }
+
+    /// Reads a file in the order of its rows.
+    ///
+    /// # Errors
+    /// Its format is not read, or the metadata does not fit it.
+    pub(super) fn read_file(&self, scan: &PreparedScan, file: LiveFile) -> Result<SendableRecordBatchStream> {
+        let (columns, context) = (&scan.state.columns, scan.state.files.context());
+        let files = self.partitioned_files(vec![file], columns, &vec![false; columns.len()], context)?;
+        let source = source(Arc::clone(&scan.state), &scan.projection);
+        let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
+            .with_file_groups(vec![FileGroup::new(files)])
+            .build();
+        Ok(DataSourceExec::from_data_source(config).execute(0, Arc::new(TaskContext::default()))?)
     }
 
     /// Makes the plan of a scan.
@@ -94,8 +149,7 @@ impl IcebergTableProvider {
         limit: Option<usize>,
     ) -> Result<Arc<dyn ExecutionPlan>> {
         let planned = self.plan(filters).await?;
-        let snapshot_id = self.target.snapshot(&self.table)?.map(|snapshot| snapshot.snapshot_id());
-        let context = ReadContext::new(&self.table, snapshot_id);
+        let context = ReadContext::new(&self.table, self.target.snapshot_id());
         let columns: Arc<[ReadColumn]> = self.columns_of_scan(&planned.files)?.into();
         let wanted = self.wanted(&columns, projection, filters);
         let statistics = statistics::of_scan(&planned.files, &columns, &wanted);
@@ -106,7 +160,7 @@ impl IcebergTableProvider {
             Some(file.live.data.file.split_offsets()?.to_vec())
         };
         let groups = deal(files, row_groups, partitions);
-        let source = self.source(columns, projection, context)?;
+        let source = source(self.scan_state(columns, context)?, projection);
         // Files are opened through the table's own store; DataFusion only wants to know one.
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
             .with_file_groups(groups)
@@ -175,36 +229,44 @@ impl IcebergTableProvider {
         files.into_iter().map(file).collect()
     }
 
-    fn source(
-        &self,
-        columns: Arc<[ReadColumn]>,
-        projection: &[usize],
-        context: ReadContext,
-    ) -> Result<IcebergFileSource> {
-        let fields: Vec<Field> = columns
-            .iter()
-            .enumerate()
-            .map(|(place, column)| column.field.as_ref().clone().with_name(internal_name(place, column.id)))
-            .collect();
-        let expr = |index: &usize| ProjectionExpr {
-            expr: Arc::new(Column::new(fields[*index].name(), *index)),
-            alias: columns[*index].field.name().clone(),
-        };
-        let exprs = ProjectionExprs::new(projection.iter().map(expr));
-        let parquet =
-            ParquetSource::new(Arc::new(Schema::new(fields))).with_table_parquet_options(parquet_options());
+    /// Makes what all files of a scan share.
+    fn scan_state(&self, columns: Arc<[ReadColumn]>, context: ReadContext) -> Result<Arc<ScanState>> {
         let files = ParquetFiles::new(self.table.files().clone(), context);
         let mapping = name_mapping(self.table.metadata())?;
         let by_id = columns.iter().map(|column| (column.id, column.clone())).collect();
-        let scan = ScanState {
+        Ok(Arc::new(ScanState {
             columns,
             mapping: mapping.clone(),
             positions: PositionDeletes::new(files.clone()),
             equality: EqualityDeletes::new(files.clone(), mapping, by_id),
             files,
-        };
-        Ok(IcebergFileSource::new(parquet, exprs, Arc::new(scan)))
+        }))
     }
+}
+
+/// What the files of a scan share that are read one by one.
+#[derive(Debug)]
+pub(super) struct PreparedScan {
+    state: Arc<ScanState>,
+    projection: Vec<usize>,
+}
+
+/// Makes DataFusion's source of some columns of a scan.
+fn source(scan: Arc<ScanState>, projection: &[usize]) -> IcebergFileSource {
+    let columns = &scan.columns;
+    let fields: Vec<Field> = columns
+        .iter()
+        .enumerate()
+        .map(|(place, column)| column.field.as_ref().clone().with_name(internal_name(place, column.id)))
+        .collect();
+    let expr = |index: &usize| ProjectionExpr {
+        expr: Arc::new(Column::new(fields[*index].name(), *index)),
+        alias: columns[*index].field.name().clone(),
+    };
+    let exprs = ProjectionExprs::new(projection.iter().map(expr));
+    let parquet =
+        ParquetSource::new(Arc::new(Schema::new(fields))).with_table_parquet_options(parquet_options());
+    IcebergFileSource::new(parquet, exprs, scan)
 }
 
 /// A name that no column of a file has.
@@ -255,6 +317,14 @@ impl TableProvider for IcebergTableProvider {
     ) -> DataFusionResult<Arc<dyn ExecutionPlan>> {
         let all: Vec<usize> = (0..self.columns.len()).collect();
         let projection = projection.unwrap_or(&all);
-        Ok(self.make_scan(state.config().target_partitions(), projection, filters, limit).await?)
+        let Some(most) = self.limit else {
+            return Ok(self
+                .make_scan(state.config().target_partitions(), projection, filters, limit)
+                .await?);
+        };
+        // One partition, so that the rows are always the same ones.
+        let most = limit.map_or(most, |limit| limit.min(most));
+        let scan = self.make_scan(1, projection, &[], Some(most)).await?;
+        Ok(Arc::new(GlobalLimitExec::new(scan, 0, Some(most))))
     }
 }

@@ -7,7 +7,7 @@ use arrow::datatypes::{DataType as ArrowType, FieldRef};
 use datafusion::common::ScalarValue;
 use iceberg::spec::{Literal, NestedField, PrimitiveLiteral, PrimitiveType, Type};
 
-use crate::connector::iceberg::types::to_flink;
+use crate::connector::iceberg::type_mapping::to_flink;
 use crate::error::{Error, Result};
 
 /// A column, or a field of one.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use datafusion::common::ScalarValue;
-use iceberg::spec::{DataFileFormat, TableMetadata, Transform};
+use iceberg::spec::{DataFileFormat, Literal, TableMetadata, Transform};
 
 use super::live_files::LiveFile;
 use super::read_column::{ReadColumn, scalar};
@@ -76,7 +76,7 @@ pub(super) fn partition_constants(
         }
         let Some(column) = columns.iter().find(|column| column.id == field.source_id) else { continue };
         let target = column.field.data_type();
-        let value = match value.and_then(|value| value.as_primitive_literal()) {
+        let value = match value.and_then(Literal::as_primitive_literal) {
             Some(literal) => scalar(&literal, &column.iceberg, target)?,
             None => ScalarValue::try_new_null(target)?,
         };

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use datafusion::execution::object_store::ObjectStoreUrl;
 use futures::{StreamExt, TryStreamExt, stream};
 use iceberg::io::{FileIO, FileIOBuilder};
 use object_store::path::Path;
@@ -23,7 +22,6 @@ use crate::error::Result;
 #[derive(Debug, Clone)]
 pub(in crate::connector::iceberg) struct FileStore {
     system: Arc<dyn FileSystem>,
-    url: ObjectStoreUrl,
 }
 
 /// What is in a folder.
@@ -45,17 +43,15 @@ impl FolderEntry {
 impl FileStore {
     /// Makes a store of local files.
     pub(in crate::connector::iceberg) fn local() -> FileStore {
-        FileStore { system: Arc::new(LocalFiles::new()), url: ObjectStoreUrl::local_filesystem() }
+        FileStore { system: Arc::new(LocalFiles::new()) }
     }
 
-    /// Makes a store that holds the same files in another way, under a name of its own in DataFusion.
+    /// Makes a store that holds the same files in another way.
     #[cfg(test)]
     pub(in crate::connector::iceberg) fn wrapped(
         wrap: impl FnOnce(Arc<dyn FileSystem>) -> Arc<dyn FileSystem>,
-        url: &str,
     ) -> FileStore {
-        let url = ObjectStoreUrl::parse(url).unwrap();
-        FileStore { system: wrap(Arc::new(LocalFiles::new())), url }
+        FileStore { system: wrap(Arc::new(LocalFiles::new())) }
     }
 
     /// Returns the store that holds a location, and its path there.
@@ -68,16 +64,6 @@ impl FileStore {
     ) -> Result<(Arc<dyn ObjectStore>, Path)> {
         let system = Arc::clone(&self.system);
         Ok((system, local_path(location)?))
-    }
-
-    /// Returns the name by which DataFusion knows the store of a location. Who plans a scan registers the store of `resolve` under
-    /// it, or DataFusion takes its own for local files.
-    ///
-    /// # Errors
-    /// The scheme is not supported, or the path is none.
-    pub(in crate::connector::iceberg) fn url(&self, location: &str) -> Result<ObjectStoreUrl> {
-        local_path(location)?;
-        Ok(self.url.clone())
     }
 
     /// Returns the stores as the crate `iceberg` uses them.

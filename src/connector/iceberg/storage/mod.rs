@@ -8,6 +8,8 @@ mod object_storage;
 mod store_error;
 #[cfg(test)]
 pub(super) mod testing;
+#[cfg(test)]
+mod tests;
 
 pub(super) use file_store::FileStore;
 #[cfg(test)]

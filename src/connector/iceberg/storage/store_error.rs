@@ -41,14 +41,13 @@ pub(in crate::connector::iceberg) fn store_error(
     failed.caused_by(error)
 }
 
-/// Returns the operating system's error behind an error.
+/// Returns the operating system's error behind an error: the innermost, as writers wrap one in another.
 fn system_error(error: &object_store::Error) -> Option<&io::Error> {
     let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
+    let mut found = None;
     while let Some(error) = cause {
-        if let Some(system) = error.downcast_ref::<io::Error>() {
-            return Some(system);
-        }
+        found = error.downcast_ref::<io::Error>().or(found);
         cause = error.source();
     }
-    None
+    found
 }

@@ -86,8 +86,7 @@ impl FailingStore {
     /// Returns the store for the code under test.
     pub(in crate::connector::iceberg) fn files(&self) -> FileStore {
         let faults = self.clone();
-        let url = format!("failing-store://{:x}", Arc::as_ptr(&self.state).addr());
-        FileStore::wrapped(|inner| Arc::new(Failing { inner, faults }), &url)
+        FileStore::wrapped(|inner| Arc::new(Failing { inner, faults }))
     }
 
     /// Makes the nth operation from now fail, counted from 1.

@@ -12,7 +12,7 @@ use super::position_delete_writer::PositionDeleteWriter;
 use super::prepared_files::{PreparedFiles, Replaced};
 use super::write_settings::WriteSettings;
 use crate::changelog::ChangelogBatch;
-use crate::connector::iceberg::commit::lineage_of;
+use crate::connector::iceberg::commit::{TableFile, lineage_of};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{CheckpointId, Committable, SinkWriter};
 use crate::error::Result;
@@ -60,6 +60,15 @@ impl AppendWriter {
         Ok(AppendWriter { table, columns, settings, names, writer, last, lineage, replaced })
     }
 
+    /// Writes deletes of the rows in files that later ones have replaced.
+    async fn deletes(&mut self, files: &[TableFile]) -> Result<Vec<TableFile>> {
+        let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) else {
+            return Ok(Vec::new());
+        };
+        let deleted = last.take_replaced(self.columns.rows(), files)?;
+        self.delete_writer()?.write(deleted).await
+    }
+
     /// Makes the writer of deletes; that a table's format has none is said before anything is written.
     fn delete_writer(&self) -> Result<PositionDeleteWriter> {
         PositionDeleteWriter::new(&self.table, Arc::clone(&self.settings), Arc::clone(&self.names))
@@ -82,9 +91,13 @@ impl SinkWriter for AppendWriter {
 
     async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>> {
         let mut files = self.writer.finish().await?;
-        if let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) {
-            let deleted = last.take_replaced(self.columns.rows(), &files)?;
-            files.extend(self.delete_writer()?.write(deleted).await?);
+        match self.deletes(&files).await {
+            Ok(deletes) => files.extend(deletes),
+            Err(error) => {
+                let written = files.iter().map(|written| written.file.file_path().to_owned());
+                let _ = self.table.files().delete_all(written.collect::<Vec<_>>()).await;
+                return Err(error);
+            }
         }
         if files.is_empty() {
             return Ok(Vec::new());
@@ -92,9 +105,5 @@ impl SinkWriter for AppendWriter {
         let table = self.table.metadata().uuid();
         let prepared = PreparedFiles::new(&self.lineage, table, checkpoint, self.replaced, &files)?;
         Ok(vec![prepared.to_committable()?])
-    }
-
-    fn state_bytes(&self) -> usize {
-        self.writer.memory_bytes()
     }
 }

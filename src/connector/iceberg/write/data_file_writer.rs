@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::{RecordBatch, UInt32Array};
 use arrow::compute::take_record_batch;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::{StreamExt, stream};
 use iceberg::spec::{DataContentType, DataFileBuilder, DataFileFormat, Struct};
 use tracing::warn;
 
@@ -71,6 +71,7 @@ pub(super) struct DataFileWriter {
     open: HashMap<u32, OpenFile>,
     /// The files since the last `finish`; None for one that is open.
     written: Vec<Option<TableFile>>,
+    open_bytes_max: usize,
 }
 
 struct OpenFile {
@@ -120,6 +121,7 @@ impl DataFileWriter {
             splitter,
             open: HashMap::new(),
             written: Vec::new(),
+            open_bytes_max: OPEN_BYTES_MAX,
         })
     }
 
@@ -171,13 +173,19 @@ impl DataFileWriter {
     /// A file cannot be written.
     pub(super) async fn finish(&mut self) -> Result<Vec<TableFile>> {
         let open: Vec<OpenFile> = self.open.drain().map(|(_, file)| file).collect();
-        let finished = open.into_iter().map(|open| async move {
-            Ok::<_, Error>((open.number, open.partition, open.file.finish().await?))
-        });
-        let finished: Vec<_> =
-            stream::iter(finished).buffer_unordered(FINISHED_AT_A_TIME).try_collect().await?;
+        let finished = open
+            .into_iter()
+            .map(|open| async move { (open.number, open.partition, open.file.finish().await) });
+        let finished: Vec<_> = stream::iter(finished).buffer_unordered(FINISHED_AT_A_TIME).collect().await;
+        let mut failure = None;
         for (number, partition, file) in finished {
-            self.written[number as usize] = Some(self.entry(file, partition)?);
+            match file.and_then(|file| self.entry(file, partition)) {
+                Ok(entry) => self.written[number as usize] = Some(entry),
+                Err(error) => failure = Some(error),
+            }
+        }
+        if let Some(error) = failure {
+            return Err(error);
         }
         if let Some(splitter) =
             self.splitter.as_mut().filter(|of| of.partition_count() > KNOWN_PARTITIONS_MAX)
@@ -266,7 +274,7 @@ impl DataFileWriter {
 
     /// Ends the largest files while there is too much in memory.
     async fn bound_memory(&mut self) -> Result<()> {
-        while self.open.len() > 1 && self.memory_bytes() > OPEN_BYTES_MAX {
+        while self.open.len() > 1 && self.memory_bytes() > self.open_bytes_max {
             let largest = self.open.iter().max_by_key(|(_, open)| open.file.memory_bytes());
             let Some(open) = largest.map(|(number, _)| *number).and_then(|number| self.open.remove(&number))
             else {
@@ -311,3 +319,6 @@ impl Drop for DataFileWriter {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -94,11 +94,6 @@ impl FileMetrics {
         Ok(metrics)
     }
 
-    /// Returns how many rows the file has.
-    pub(super) fn record_count(&self) -> u64 {
-        self.record_count
-    }
-
     /// Writes the figures into the entry of a file.
     pub(super) fn fill(self, file: &mut DataFileBuilder) {
         file.record_count(self.record_count)
@@ -240,8 +235,8 @@ impl Bound {
     fn lower(self, data_type: &PrimitiveType, length: Option<usize>) -> Option<Bound> {
         match self {
             // Whoever takes the zeros for different must find both within the bounds.
-            Bound::Float(value) if value == 0.0 => Some(Bound::Float(-0.0)),
-            Bound::Double(value) if value == 0.0 => Some(Bound::Double(-0.0)),
+            Bound::Float(0.0) => Some(Bound::Float(-0.0)),
+            Bound::Double(0.0) => Some(Bound::Double(-0.0)),
             Bound::Bytes(mut bytes) => {
                 bytes.truncate(cut(&bytes, data_type, length)?);
                 Some(Bound::Bytes(bytes))
@@ -253,8 +248,8 @@ impl Bound {
     /// Shortens an upper bound and rounds it up; None if nothing of that length is greater.
     fn upper(self, data_type: &PrimitiveType, length: Option<usize>) -> Option<Bound> {
         match self {
-            Bound::Float(value) if value == 0.0 => Some(Bound::Float(0.0)),
-            Bound::Double(value) if value == 0.0 => Some(Bound::Double(0.0)),
+            Bound::Float(0.0) => Some(Bound::Float(0.0)),
+            Bound::Double(0.0) => Some(Bound::Double(0.0)),
             Bound::Bytes(bytes) => {
                 let end = cut(&bytes, data_type, length)?;
                 if end == bytes.len() {

@@ -12,7 +12,7 @@ use iceberg::spec::{Literal, NestedField, PrimitiveLiteral, Schema, SchemaRef as
 
 use super::column_conversion::ColumnConversion;
 use crate::connector::iceberg::error::from_iceberg;
-use crate::connector::iceberg::types;
+use crate::connector::iceberg::type_mapping;
 use crate::error::{Error, Result};
 
 /// The columns that a sink writes.
@@ -200,7 +200,7 @@ fn retyped(from: &ArrowType, field: &NestedField, table: &str) -> Error {
     Error::validation(format!(
         "column '{}' of Iceberg table '{table}' is {}, and cannot be written as {written}",
         field.name,
-        types::to_flink(&field.field_type, field.required).summary()
+        type_mapping::to_flink(&field.field_type, field.required).summary()
     ))
     .hint("If the table was altered while the job was running, start the INSERT again; else declare the column with the table's type.")
 }

@@ -1,18 +1,23 @@
 //! Makes what all writers have prepared for a checkpoint one snapshot.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
 use iceberg::spec::{DataContentType, Struct, TableMetadata};
 
+use super::file_names::FileNames;
 use super::file_schema::{FileSchema, WrittenColumns};
 use super::orphan_files::remove_orphans;
+use super::position_delete_writer::{DeletedRows, PositionDeleteWriter};
 use super::prepared_files::{PreparedFiles, Replaced};
+use super::upsert::{DeleteResolver, PreparedUpsert, RowIdentity};
 use super::write_options::WriteOptions;
 use super::write_settings::WriteSettings;
 use crate::connector::iceberg::commit::{
-    CommitMarker, FileRemoval, SnapshotChange, TableFile, commit_snapshot, forget, is_committed, lineage_of,
+    CommitMarker, FileRemoval, RESOLVED_DELETES, SnapshotChange, SnapshotPlan, TableFile, commit_snapshot,
+    forget, is_committed, lineage_of,
 };
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{Committable, Committer, CompletedCheckpoint};
@@ -24,6 +29,9 @@ const COMMITTED_PREFIX: &str = "lakehead.committed.";
 /// What Flink's batch jobs write where those of streams have the number of a checkpoint.
 const FLINK_CHECKPOINT: &str = "flink.max-committed-checkpoint-id";
 
+/// Stands for the number of a writer in the names of what the committer writes itself.
+const COMMITTER: usize = 99_999;
+
 /// How many files are looked for at a time.
 const LOOKED_FOR_AT_A_TIME: usize = 16;
 
@@ -34,14 +42,50 @@ pub(super) struct IcebergCommitter {
     options: WriteOptions,
     sink_id: String,
     lineage: String,
+    /// What tells rows apart, if rows are replaced.
+    identity: Option<Arc<RowIdentity>>,
+    names: Arc<FileNames>,
     /// Earlier runs that this one goes on from: what their properties say is not needed once this one has committed.
     earlier: BTreeSet<String>,
 }
 
 /// The files of one lineage and checkpoint.
 struct Group {
-    prepared: Vec<(PreparedFiles, Vec<TableFile>)>,
+    prepared: Vec<Member>,
     marker: CommitMarker,
+}
+
+/// A committable.
+struct Member {
+    prepared: PreparedFiles,
+    data: Vec<TableFile>,
+    deletes: Vec<TableFile>,
+    /// If rows are replaced: the same files, and what they replace.
+    upsert: Option<PreparedUpsert>,
+}
+
+impl Member {
+    fn new(prepared: PreparedFiles) -> Result<Member> {
+        let is_data = |file: &TableFile| file.file.content_type() == DataContentType::Data;
+        let (data, deletes): (Vec<_>, Vec<_>) = prepared.files()?.into_iter().partition(is_data);
+        let Some(lookup) = prepared.lookup()? else {
+            return Ok(Member { prepared, data, deletes, upsert: None });
+        };
+        let upsert = Some(PreparedUpsert { lookup, data: data.clone(), deletes });
+        Ok(Member { prepared, data, deletes: Vec::new(), upsert })
+    }
+}
+
+/// The commit of a group.
+struct GroupPlan<'a> {
+    committer: &'a IcebergCommitter,
+    group: &'a Group,
+    /// The groups that are committed after it.
+    later: &'a [Group],
+    occasion: Occasion,
+    resolver: Option<DeleteResolver<'a>>,
+    /// What was deleted beyond what was prepared, and the files with it, as the last attempt has written them.
+    resolved: (Vec<DeletedRows>, Vec<TableFile>),
 }
 
 /// Whether a commit comes for the first time or after a crash.
@@ -57,11 +101,14 @@ impl IcebergCommitter {
         table: IcebergTable,
         columns: WrittenColumns,
         options: WriteOptions,
+        identity: Option<Arc<RowIdentity>>,
         sink_id: &str,
     ) -> IcebergCommitter {
         let lineage = lineage_of(sink_id);
+        let names = Arc::new(FileNames::new(sink_id, COMMITTER));
         let sink_id = sink_id.to_owned();
-        IcebergCommitter { table, columns, options, sink_id, lineage, earlier: BTreeSet::new() }
+        let earlier = BTreeSet::new();
+        IcebergCommitter { table, columns, options, sink_id, lineage, identity, names, earlier }
     }
 
     async fn commit_all(
@@ -70,16 +117,24 @@ impl IcebergCommitter {
         committables: &[Committable],
         occasion: Occasion,
     ) -> Result<()> {
-        for group in self.groups(checkpoint, committables)? {
+        let groups = self.groups(checkpoint, committables)?;
+        for (at, group) in groups.iter().enumerate() {
             if occasion == Occasion::Recovery {
-                self.expect_files(&group).await?;
+                self.expect_files(group).await?;
             }
-            let mut plan = |table: &IcebergTable| self.plan(&group, table, occasion);
+            let mut plan = GroupPlan {
+                committer: self,
+                group,
+                later: &groups[at + 1..],
+                occasion,
+                resolver: None,
+                resolved: (Vec::new(), Vec::new()),
+            };
             self.table = commit_snapshot(&self.table, &mut plan).await?;
             if group.marker.lineage == self.lineage {
                 self.earlier.clear();
             } else {
-                self.earlier.insert(group.marker.lineage);
+                self.earlier.insert(group.marker.lineage.clone());
             }
         }
         Ok(())
@@ -105,8 +160,7 @@ impl IcebergCommitter {
                     &mut groups[last]
                 }
             };
-            let files = prepared.files()?;
-            group.prepared.push((prepared, files));
+            group.prepared.push(Member::new(prepared)?);
         }
         Ok(groups)
     }
@@ -124,62 +178,23 @@ impl IcebergCommitter {
         }
     }
 
-    /// Plans the snapshot of a group; None if all of it has landed.
-    fn plan(
-        &self,
-        group: &Group,
-        table: &IcebergTable,
-        occasion: Occasion,
-    ) -> Result<Option<SnapshotChange>> {
-        let metadata = table.metadata();
-        let pending = self.pending(group, table)?;
-        if pending.is_empty() {
-            return Ok(None);
-        }
-        if occasion == Occasion::Checkpoint {
-            // Rows that are written already fit the table as it was; who goes on writing must fit it as it is.
-            FileSchema::new(&self.columns, metadata.current_schema(), &table.ident().to_string())?;
-        }
-        let files = pending.iter().flat_map(|(_, files)| files).cloned();
-        let (data, deletes): (Vec<_>, Vec<_>) =
-            files.partition(|file| file.file.content_type() == DataContentType::Data);
-        // What has landed already has replaced what there was.
-        let has_landed = pending.len() < group.prepared.len();
-        let removal = if has_landed { FileRemoval::Nothing } else { removal(&pending, metadata) };
-        let branch = self.options.branch.clone();
-        let mut change = SnapshotChange { data, deletes, removal, branch, ..SnapshotChange::default() };
-        let commit_ids = pending.iter().map(|(prepared, _)| prepared.id.clone()).collect();
-        CommitMarker { commit_ids, ..group.marker.clone() }.mark(metadata, &mut change)?;
-        if self.options.is_batch {
-            // Nobody goes on with such a job, so its snapshot tells enough.
-            change.properties.retain(|key, _| !key.starts_with(COMMITTED_PREFIX));
-            change.summary.insert(FLINK_CHECKPOINT.to_owned(), i64::MAX.to_string());
-        } else if group.marker.lineage == self.lineage {
-            let earlier = self.earlier.iter().map(|lineage| format!("{COMMITTED_PREFIX}{lineage}"));
-            change.removed_properties.extend(earlier.filter(|key| metadata.properties().contains_key(key)));
-        }
-        Ok(Some(change))
-    }
-
     /// Returns what of a group has not landed.
-    fn pending<'a>(
-        &self,
-        group: &'a Group,
-        table: &IcebergTable,
-    ) -> Result<Vec<&'a (PreparedFiles, Vec<TableFile>)>> {
+    fn pending<'a>(&self, group: &'a Group, table: &IcebergTable) -> Result<Vec<&'a Member>> {
         let metadata = table.metadata();
-        if let Some((prepared, _)) = group.prepared.iter().find(|(of, _)| of.table != metadata.uuid()) {
+        let foreign = group.prepared.iter().find(|member| member.prepared.table != metadata.uuid());
+        if let Some(foreign) = foreign {
             return Err(Error::new(
                 ErrorKind::State,
                 format!(
                     "Iceberg table '{}' is another one than checkpoint {} was written for",
                     table.ident(),
-                    prepared.checkpoint
+                    foreign.prepared.checkpoint
                 ),
             )
             .hint("It was dropped and created anew. Start the job again without its checkpoints."));
         }
-        let is_pending = |(prepared, _): &&(PreparedFiles, Vec<TableFile>)| {
+        let is_pending = |member: &&Member| {
+            let prepared = &member.prepared;
             !is_committed(metadata, &prepared.lineage, prepared.checkpoint, &prepared.id)
         };
         Ok(group.prepared.iter().filter(is_pending).collect())
@@ -189,7 +204,7 @@ impl IcebergCommitter {
     async fn expect_files(&self, group: &Group) -> Result<()> {
         let table = self.table.reload().await?;
         let pending = self.pending(group, &table)?;
-        let paths = pending.iter().flat_map(|(prepared, _)| prepared.paths());
+        let paths = pending.iter().flat_map(|member| member.prepared.paths());
         let paths: Vec<String> = paths.map(str::to_owned).collect();
         let look = paths.into_iter().map(|path| {
             let files = table.files().clone();
@@ -205,14 +220,98 @@ impl IcebergCommitter {
     }
 }
 
+#[async_trait]
+impl SnapshotPlan for GroupPlan<'_> {
+    /// Plans the snapshot of a group; None if all of it has landed.
+    async fn plan(&mut self, table: &IcebergTable) -> Result<Option<SnapshotChange>> {
+        let (committer, metadata) = (self.committer, table.metadata());
+        let pending = committer.pending(self.group, table)?;
+        if pending.is_empty() {
+            return Ok(None);
+        }
+        if self.occasion == Occasion::Checkpoint {
+            // Rows that are written already fit the table as it was; who goes on writing must fit it as it is.
+            FileSchema::new(&committer.columns, metadata.current_schema(), &table.ident().to_string())?;
+        }
+        // What has landed already has replaced what there was.
+        let has_landed = pending.len() < self.group.prepared.len();
+        let removal = if has_landed { FileRemoval::Nothing } else { removal(&pending, metadata) };
+        let branch = committer.options.branch.clone();
+        let mut change = SnapshotChange { removal, branch, ..SnapshotChange::default() };
+        change.data.extend(pending.iter().flat_map(|member| &member.data).cloned());
+        change.deletes.extend(pending.iter().flat_map(|member| &member.deletes).cloned());
+        self.resolve(&pending, table, &mut change).await?;
+        if change.data.is_empty() && change.deletes.is_empty() && change.removal == FileRemoval::Nothing {
+            return Ok(None);
+        }
+        let commit_ids = pending.iter().map(|member| member.prepared.id.clone()).collect();
+        CommitMarker { commit_ids, ..self.group.marker.clone() }.mark(metadata, &mut change)?;
+        if committer.options.is_batch {
+            // Nobody goes on with such a job, so its snapshot tells enough.
+            change.properties.retain(|key, _| !key.starts_with(COMMITTED_PREFIX));
+            change.summary.insert(FLINK_CHECKPOINT.to_owned(), i64::MAX.to_string());
+        } else if self.group.marker.lineage == committer.lineage {
+            let earlier = committer.earlier.iter().map(|lineage| format!("{COMMITTED_PREFIX}{lineage}"));
+            change.removed_properties.extend(earlier.filter(|key| metadata.properties().contains_key(key)));
+        }
+        Ok(Some(change))
+    }
+}
+
+impl<'a> GroupPlan<'a> {
+    /// Adds the deletes of upserts, as they have to be in the table as it is now.
+    async fn resolve(
+        &mut self,
+        pending: &[&'a Member],
+        table: &IcebergTable,
+        change: &mut SnapshotChange,
+    ) -> Result<()> {
+        let upserts: Vec<&PreparedUpsert> =
+            pending.iter().filter_map(|member| member.upsert.as_ref()).collect();
+        if upserts.is_empty() {
+            return Ok(());
+        }
+        let committer = self.committer;
+        let resolver = match &mut self.resolver {
+            Some(resolver) => resolver,
+            None => {
+                let identity = committer.identity.as_deref();
+                let identity = identity
+                    .ok_or_else(|| Error::internal("rows are replaced and nothing tells them apart"))?;
+                let later = self.later.iter().flat_map(|group| &group.prepared);
+                let later = later.filter_map(|member| member.upsert.as_ref());
+                let branch = committer.options.branch.as_deref();
+                self.resolver.insert(DeleteResolver::new(identity, upserts, later, branch))
+            }
+        };
+        let resolution = resolver.resolve(table).await?;
+        change.deletes.extend(resolution.deletes);
+        if resolution.more.is_empty() {
+            return Ok(());
+        }
+        let count: usize = resolution.more.iter().map(|deleted| deleted.positions.len()).sum();
+        change.summary.insert(RESOLVED_DELETES.to_owned(), count.to_string());
+        // Files of an earlier attempt are not removed: it may land after all.
+        if self.resolved.0 != resolution.more {
+            let properties = committer.options.properties(table.metadata());
+            let settings = Arc::new(WriteSettings::new(&properties, table.metadata())?);
+            let writer = PositionDeleteWriter::new(table, settings, Arc::clone(&committer.names))?;
+            let files = writer.write(resolution.more.clone()).await?;
+            self.resolved = (resolution.more, files);
+        }
+        change.deletes.extend(self.resolved.1.iter().cloned());
+        Ok(())
+    }
+}
+
 /// Returns what leaves the table when prepared files come.
-fn removal(pending: &[&(PreparedFiles, Vec<TableFile>)], metadata: &TableMetadata) -> FileRemoval {
-    if pending.iter().any(|(prepared, _)| prepared.replaced == Replaced::Everything) {
+fn removal(pending: &[&Member], metadata: &TableMetadata) -> FileRemoval {
+    if pending.iter().any(|member| member.prepared.replaced == Replaced::Everything) {
         return FileRemoval::Everything;
     }
     let mut partitions: Vec<(i32, Struct)> = Vec::new();
-    let touching = pending.iter().filter(|(prepared, _)| prepared.replaced == Replaced::TouchedPartitions);
-    for written in touching.flat_map(|(_, files)| files) {
+    let touching = pending.iter().filter(|member| member.prepared.replaced == Replaced::TouchedPartitions);
+    for written in touching.flat_map(|member| member.data.iter().chain(&member.deletes)) {
         let spec = metadata.partition_spec_by_id(written.spec_id);
         if spec.is_none_or(|spec| spec.is_unpartitioned()) {
             return FileRemoval::Everything;

@@ -10,14 +10,16 @@ use super::append_writer::AppendWriter;
 use super::file_schema::WrittenColumns;
 use super::iceberg_committer::IcebergCommitter;
 use super::prepared_files::Replaced;
+use super::upsert::{RowIdentity, UpsertWriter, state_tables};
 use super::write_options::{ChangesWithoutKey, DistributionMode, WriteOptions};
 use super::write_settings::WriteSettings;
-use crate::changelog::ChangelogMode;
+use crate::changelog::{ChangelogMode, RowKind};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{
     Committer, DynamicTableSink, FactoryContext, OutputStream, SinkWriter, WriterContext,
 };
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
+use crate::state::StateTable;
 
 /// A table to write.
 #[derive(Debug)]
@@ -111,6 +113,44 @@ impl IcebergSink {
         }
     }
 
+    /// Returns what tells rows apart, if rows of these kinds replace others.
+    fn identity(&self, mode: ChangelogMode) -> Result<Option<RowIdentity>> {
+        let schema = self.table.metadata().current_schema();
+        match self.kind(mode) {
+            WriteKind::Append | WriteKind::LastOfKey => Ok(None),
+            WriteKind::Upsert => {
+                let distribution = self.distribution(&self.key, mode);
+                RowIdentity::of_key(&self.columns, schema, &self.key, &distribution).map(Some)
+            }
+            WriteKind::Mirror => RowIdentity::of_row(&self.columns, schema).map(Some),
+        }
+    }
+
+    /// Refuses changes in tables that cannot hold deletes.
+    fn check_changes(&self, table: &IcebergTable, replaced: Replaced) -> Result<()> {
+        let name = table.ident();
+        if replaced != Replaced::Nothing {
+            return Err(Error::validation(format!(
+                "table '{name}' cannot be overwritten by a query with updates and deletes"
+            ))
+            .hint("Run the query in batch mode, where it has none."));
+        }
+        match table.metadata().format_version() {
+            FormatVersion::V1 => {
+                Err(Error::validation(format!("Cannot write delete files in a v1 table: '{name}'"))
+                    .class(FlinkClass::ILLEGAL_ARGUMENT)
+                    .hint(
+                        "ALTER TABLE … SET ('format-version' = '2') makes it a table whose rows can change.",
+                    ))
+            }
+            FormatVersion::V2 => Ok(()),
+            FormatVersion::V3 => Err(Error::unsupported(format!(
+                "updates and deletes in table '{name}' of format version 3 are not supported yet"
+            ))
+            .hint("Append to it, or create the table with 'format-version' = '2'.")),
+        }
+    }
+
     fn check_overwrite(&self, ctx: &WriterContext) -> Result<bool> {
         let is_overwrite = ctx.overwrite || self.options.is_overwrite;
         if is_overwrite && self.options.is_upsert {
@@ -164,11 +204,6 @@ fn unbounded_overwrite() -> Error {
         .hint("SET 'execution.runtime-mode' = 'batch';")
 }
 
-/// The error of kinds of rows that have no writer.
-fn no_writer(table: &IcebergTable) -> Error {
-    Error::unsupported(format!("Iceberg table '{}' cannot take updates and deletes yet", table.ident()))
-}
-
 #[async_trait]
 impl DynamicTableSink for IcebergSink {
     fn summary(&self) -> String {
@@ -177,9 +212,14 @@ impl DynamicTableSink for IcebergSink {
 
     fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
         match self.kind(requested) {
-            WriteKind::Append => requested,
-            WriteKind::LastOfKey | WriteKind::Upsert | WriteKind::Mirror => ChangelogMode::INSERT_ONLY,
+            // Rows of one key come in order, or the planner puts them in order: what a row was before is not asked for.
+            WriteKind::Upsert => requested.without(RowKind::UpdateBefore),
+            WriteKind::Append | WriteKind::LastOfKey | WriteKind::Mirror => requested,
         }
+    }
+
+    fn streaming_overwrite_error(&self) -> Error {
+        unbounded_overwrite()
     }
 
     fn supports_overwrite(&self) -> bool {
@@ -201,10 +241,17 @@ impl DynamicTableSink for IcebergSink {
         };
         match self.kind(mode) {
             WriteKind::Append => partition,
+            // Equal rows must meet.
+            WriteKind::Mirror => (0..self.columns.ids().len()).collect(),
             // Rows of one key must meet; those of one partition may, where the key says the partition.
             _ if !partition.is_empty() && partition.iter().all(|column| keys.contains(column)) => partition,
             _ => keys.to_vec(),
         }
+    }
+
+    fn state_tables(&self, mode: ChangelogMode) -> Vec<StateTable> {
+        // What cannot be told apart is refused when a writer is opened.
+        self.identity(mode).ok().flatten().map_or_else(Vec::new, |identity| state_tables(&identity))
     }
 
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
@@ -216,11 +263,14 @@ impl DynamicTableSink for IcebergSink {
         self.tell_differences(&ctx);
         let metadata = table.metadata();
         let settings = WriteSettings::new(&self.options.properties(metadata), metadata)?;
-        let kind = self.kind(ctx.mode);
-        let unique_key: &[usize] = match kind {
-            WriteKind::Append => &[],
+        if let Some(identity) = self.identity(ctx.mode)? {
+            self.check_changes(&table, replaced)?;
+            let (columns, options) = (self.columns.clone(), self.options.clone());
+            return Ok(Box::new(UpsertWriter::new(table, columns, options, Arc::new(identity), &ctx)?));
+        }
+        let unique_key: &[usize] = match self.kind(ctx.mode) {
             WriteKind::LastOfKey => &self.key,
-            WriteKind::Upsert | WriteKind::Mirror => return Err(no_writer(&table)),
+            _ => &[],
         };
         let sink = (ctx.sink_id.as_ref(), ctx.writer);
         let columns = self.columns.clone();
@@ -228,12 +278,9 @@ impl DynamicTableSink for IcebergSink {
     }
 
     async fn open_committer(&self, ctx: WriterContext) -> Result<Box<dyn Committer>> {
-        match self.kind(ctx.mode) {
-            WriteKind::Append | WriteKind::LastOfKey => {}
-            WriteKind::Upsert | WriteKind::Mirror => return Err(no_writer(&self.table)),
-        }
+        let identity = self.identity(ctx.mode)?.map(Arc::new);
         let table = self.current_table().await?;
         let (columns, options) = (self.columns.clone(), self.options.clone());
-        Ok(Box::new(IcebergCommitter::new(table, columns, options, &ctx.sink_id)))
+        Ok(Box::new(IcebergCommitter::new(table, columns, options, identity, &ctx.sink_id)))
     }
 }

@@ -20,8 +20,14 @@ mod partition_splitter;
 mod partition_transform;
 mod position_delete_writer;
 mod prepared_files;
+mod upsert;
 mod write_options;
 mod write_settings;
+
+#[cfg(test)]
+mod sink_tests;
+#[cfg(test)]
+mod testing;
 
 use std::sync::Arc;
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use object_store::{ObjectStoreExt, PutPayload, WriteMultipart};
 use parquet::arrow::ArrowWriter;
 use parquet::file::metadata::ParquetMetaData;
-use tokio::task::spawn_blocking;
+use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use super::file_metrics::FileMetrics;
 use super::parquet_format::{ParquetFormat, unencodable};
@@ -38,10 +38,19 @@ pub(super) struct ParquetFile {
     waiting_rows: usize,
     waiting_bytes: usize,
     row_count: u64,
-    /// None only while it encodes.
-    encoder: Option<Box<Encoder>>,
+    stage: Stage,
+    /// Size and memory of the encoder when it was last seen.
+    size: usize,
+    memory_bytes: usize,
     upload: Option<WriteMultipart>,
     sent_bytes: u64,
+}
+
+/// What the encoder does. While it encodes, the next rows are collected.
+enum Stage {
+    Idle(Box<Encoder>),
+    Encoding(JoinHandle<Result<Box<Encoder>>>),
+    Failed,
 }
 
 /// A file that has been written.
@@ -69,13 +78,15 @@ impl ParquetFile {
         Ok(ParquetFile {
             location,
             files,
-            encoder: Some(Box::new(Encoder::new(format)?)),
+            stage: Stage::Idle(Box::new(Encoder::new(format)?)),
             format: Arc::clone(format),
             encoded_rows,
             waiting: Vec::new(),
             waiting_rows: 0,
             waiting_bytes: 0,
             row_count: 0,
+            size: 0,
+            memory_bytes: 0,
             upload: None,
             sent_bytes: 0,
         })
@@ -88,26 +99,32 @@ impl ParquetFile {
 
     /// Returns about how many bytes it has, those rows counted that have been encoded.
     pub(super) fn size(&self) -> u64 {
-        self.encoder.as_ref().map_or(0, |encoder| encoder.size() as u64)
+        self.size as u64
     }
 
-    /// Returns how many bytes it holds in memory.
+    /// Returns about how many bytes it holds in memory.
     pub(super) fn memory_bytes(&self) -> usize {
-        self.waiting_bytes + self.encoder.as_ref().map_or(0, |encoder| encoder.memory_bytes())
+        self.waiting_bytes + self.memory_bytes
     }
 
     /// Adds rows, in the file's Arrow types.
     ///
     /// # Errors
-    /// They cannot be encoded, or what was encoded before cannot be written.
+    /// Earlier rows could not be encoded or written.
     pub(super) async fn write(&mut self, rows: RecordBatch) -> Result<()> {
         self.row_count += rows.num_rows() as u64;
         self.waiting_rows += rows.num_rows();
         self.waiting_bytes += rows.get_array_memory_size();
         self.waiting.push(rows);
         if self.waiting_rows >= self.encoded_rows || self.waiting_bytes >= WAITING_BYTES_MAX {
-            self.encode(false).await?;
-            self.send().await?;
+            let mut encoder = self.idle_encoder().await?;
+            self.send(encoder.writer.full_parts()).await?;
+            self.memory_bytes += self.waiting_bytes;
+            let (rows, format) = (self.take_waiting(), Arc::clone(&self.format));
+            self.stage = Stage::Encoding(spawn_blocking(move || {
+                encoder.write_all(&rows, &format)?;
+                Ok(encoder)
+            }));
         }
         Ok(())
     }
@@ -117,63 +134,61 @@ impl ParquetFile {
     /// # Errors
     /// It cannot be encoded or written.
     pub(super) async fn finish(mut self) -> Result<FinishedFile> {
-        let metadata = self.encode(true).await?.ok_or_else(lost)?;
-        let encoder = self.encoder.take().ok_or_else(lost)?;
-        let parts = encoder.writer.into_parts();
-        let metrics = FileMetrics::new(&metadata, self.format.leaves(), &encoder.nan_counts)?;
+        let mut encoder = self.idle_encoder().await?;
+        let (rows, format) = (self.take_waiting(), Arc::clone(&self.format));
+        let work = spawn_blocking(move || {
+            encoder.write_all(&rows, &format)?;
+            encoder.finish()
+        });
+        let (metadata, nan_counts, parts) = work.await.map_err(panicked)??;
+        let metrics = FileMetrics::new(&metadata, self.format.leaves(), &nan_counts)?;
         let size = self.sent_bytes + parts.iter().map(|part| part.len() as u64).sum::<u64>();
-        match (self.upload.take(), parts.len()) {
-            (None, 0 | 1) => {
-                let bytes = parts.into_iter().next().unwrap_or_default();
-                let (store, path) = self.files.resolve(&self.location)?;
-                let written = store.put(&path, PutPayload::from_bytes(bytes)).await;
-                written.map_err(|error| self.unwritable(error))?;
-            }
-            (upload, _) => {
-                self.upload = upload;
-                self.send_parts(parts).await?;
-                let upload = self.upload.take().ok_or_else(lost)?;
+        if self.upload.is_none() && parts.len() <= 1 {
+            let bytes = parts.into_iter().next().unwrap_or_default();
+            let (store, path) = self.files.resolve(&self.location)?;
+            let written = store.put(&path, PutPayload::from_bytes(bytes)).await;
+            written.map_err(|error| self.unwritable(error))?;
+        } else {
+            self.send(parts).await?;
+            if let Some(upload) = self.upload.take() {
                 upload.finish().await.map_err(|error| self.unwritable(error))?;
             }
         }
         Ok(FinishedFile { location: self.location, size, metrics })
     }
 
-    /// Encodes the rows that wait, and ends the file if asked to.
-    async fn encode(&mut self, ends: bool) -> Result<Option<ParquetMetaData>> {
-        let mut encoder = self.encoder.take().ok_or_else(lost)?;
-        let rows = std::mem::take(&mut self.waiting);
+    fn take_waiting(&mut self) -> Vec<RecordBatch> {
         (self.waiting_rows, self.waiting_bytes) = (0, 0);
-        let format = Arc::clone(&self.format);
-        let work = spawn_blocking(move || {
-            rows.iter().try_for_each(|rows| encoder.write(rows, &format))?;
-            let metadata = if ends { Some(encoder.writer.finish()?) } else { None };
-            Ok::<_, Error>((encoder, metadata))
-        });
-        let (encoder, metadata) =
-            work.await.map_err(|error| Error::internal("encoding a file panicked").caused_by(error))??;
-        self.encoder = Some(encoder);
-        Ok(metadata)
+        std::mem::take(&mut self.waiting)
     }
 
-    /// Sends the parts that are full.
-    async fn send(&mut self) -> Result<()> {
-        let parts = self.encoder.as_mut().map(|encoder| encoder.writer.full_parts()).unwrap_or_default();
-        self.send_parts(parts).await
+    /// Takes the encoder once it has encoded what it was given.
+    async fn idle_encoder(&mut self) -> Result<Box<Encoder>> {
+        let encoder = match std::mem::replace(&mut self.stage, Stage::Failed) {
+            Stage::Idle(encoder) => encoder,
+            Stage::Encoding(work) => work.await.map_err(panicked)??,
+            Stage::Failed => return Err(Error::internal("a data file is written after it has failed")),
+        };
+        (self.size, self.memory_bytes) = (encoder.size(), encoder.memory_bytes());
+        Ok(encoder)
     }
 
-    async fn send_parts(&mut self, parts: Vec<Bytes>) -> Result<()> {
+    /// Sends parts on their way.
+    async fn send(&mut self, parts: Vec<Bytes>) -> Result<()> {
         for part in parts {
-            if self.upload.is_none() {
-                let (store, path) = self.files.resolve(&self.location)?;
-                let upload = store.put_multipart(&path).await.map_err(|error| self.unwritable(error))?;
-                self.upload = Some(WriteMultipart::new_with_chunk_size(upload, PART_BYTES));
-            }
-            let upload = self.upload.as_mut().ok_or_else(lost)?;
+            let mut upload = match self.upload.take() {
+                Some(upload) => upload,
+                None => {
+                    let (store, path) = self.files.resolve(&self.location)?;
+                    let upload = store.put_multipart(&path).await.map_err(|error| self.unwritable(error))?;
+                    WriteMultipart::new_with_chunk_size(upload, PART_BYTES)
+                }
+            };
             self.sent_bytes += part.len() as u64;
             let has_room = upload.wait_for_capacity(PARTS_ON_THEIR_WAY).await;
-            upload.put(part);
             has_room.map_err(|error| self.unwritable(error))?;
+            upload.put(part);
+            self.upload = Some(upload);
         }
         Ok(())
     }
@@ -183,9 +198,9 @@ impl ParquetFile {
     }
 }
 
-/// The error of a file that is used after it has failed.
-fn lost() -> Error {
-    Error::internal("a data file is written after it has failed")
+/// The error of an encoder that has panicked.
+fn panicked(error: JoinError) -> Error {
+    Error::internal("encoding a file panicked").caused_by(error)
 }
 
 /// Encodes rows.
@@ -203,12 +218,22 @@ impl Encoder {
         Ok(Encoder { writer: PartWriter(writer), nan_counts })
     }
 
+    fn write_all(&mut self, rows: &[RecordBatch], format: &ParquetFormat) -> Result<()> {
+        rows.iter().try_for_each(|rows| self.write(rows, format))
+    }
+
     fn write(&mut self, rows: &RecordBatch, format: &ParquetFormat) -> Result<()> {
         for float in format.floats() {
             let count = nan_count(source_column(rows, &float.path)?.as_ref());
             *self.nan_counts.entry(float.id).or_default() += count;
         }
         self.writer.0.write(rows).map_err(unencodable)
+    }
+
+    /// Ends the file: what it says of itself, its NaNs by field id, and its last parts.
+    fn finish(mut self) -> Result<(ParquetMetaData, HashMap<i32, u64>, Vec<Bytes>)> {
+        let metadata = self.writer.0.finish().map_err(unencodable)?;
+        Ok((metadata, self.nan_counts, self.writer.into_parts()))
     }
 
     fn size(&self) -> usize {
@@ -243,11 +268,6 @@ fn nan_count(column: &dyn Array) -> u64 {
 struct PartWriter(ArrowWriter<Parts>);
 
 impl PartWriter {
-    /// Ends the file.
-    fn finish(&mut self) -> Result<ParquetMetaData> {
-        self.0.finish().map_err(unencodable)
-    }
-
     /// Takes the parts that are full.
     fn full_parts(&mut self) -> Vec<Bytes> {
         std::mem::take(&mut self.0.inner_mut().full)

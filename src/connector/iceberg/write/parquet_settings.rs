@@ -111,6 +111,12 @@ impl ParquetSettings {
                 .set_column_bloom_filter_fpp(path.clone(), rate)
                 .set_column_bloom_filter_ndv(path, values_in(self.bloom_bytes_max, rate));
         }
+        // A dictionary of a key's values is as long as the column, and nobody needs it to look for one.
+        if let [key] = bloom_columns
+            && let Some(path) = path(key)
+        {
+            builder = builder.set_column_dictionary_enabled(path, false);
+        }
         for path in self.without_statistics.iter().filter_map(|name| path(name)) {
             builder = builder.set_column_statistics_enabled(path, EnabledStatistics::None);
         }
@@ -231,6 +237,11 @@ mod tests {
         assert!(has_filter(&properties, &["l", "list", "element"]));
         let properties = writer_properties(&[(&format!("{on}a"), "false")], &["a", "b"]);
         assert!(has_filter(&properties, &["b"]) && !has_filter(&properties, &["a"]));
+        assert!(properties.dictionary_enabled(&path(&["a"])));
+        let properties = writer_properties(&[], &["a"]);
+        assert!(
+            !properties.dictionary_enabled(&path(&["a"])) && properties.dictionary_enabled(&path(&["b"]))
+        );
     }
 
     #[test]

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use iceberg::spec::{PartitionSpec, PrimitiveLiteral, PrimitiveType, Struct, StructType, Transform, Type};
+use iceberg::spec::{
+    Literal, PartitionSpec, PrimitiveLiteral, PrimitiveType, Struct, StructType, Transform, Type,
+};
 
 use crate::schema::calendar::civil_from_days;
 use crate::schema::push_decimal;
@@ -22,7 +24,7 @@ pub(super) fn partition_path(spec: &PartitionSpec, partition_type: &StructType, 
         }
         push_encoded(&field.name, &mut path);
         path.push('=');
-        let literal = value.and_then(|value| value.as_primitive_literal());
+        let literal = value.and_then(Literal::as_primitive_literal);
         let text = match (literal, typed.field_type.as_ref()) {
             (Some(literal), Type::Primitive(data_type)) => value_text(field.transform, data_type, &literal),
             _ => "null".to_owned(),
@@ -37,7 +39,7 @@ fn push_encoded(text: &str, path: &mut String) {
     for byte in text.bytes() {
         match byte {
             b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'.' | b'-' | b'*' | b'_' => {
-                path.push(char::from(byte))
+                path.push(char::from(byte));
             }
             b' ' => path.push('+'),
             _ => {
@@ -121,7 +123,7 @@ fn clock_text(seconds: i64, nanos: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use iceberg::spec::{Literal, NestedField, Schema};
+    use iceberg::spec::{NestedField, Schema};
     use std::sync::Arc;
 
     /// Returns the folder of a partition by one field.

@@ -40,7 +40,7 @@ const ENCODED_ROWS: usize = 64 << 10;
 const WRITTEN_AT_A_TIME: usize = 4;
 
 /// The rows of one data file that are deleted.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub(super) struct DeletedRows {
     /// The data file, as its entry in the manifest names it.
     pub(super) path: String,
@@ -196,4 +196,102 @@ fn format(settings: &WriteSettings) -> Result<ParquetFormat> {
         &MetricsConfig::full(),
         &[],
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Making, Warehouse, id_and_name, read};
+    use super::super::write_settings::Properties;
+    use super::*;
+    use arrow::array::AsArray;
+    use arrow::datatypes::Int64Type;
+    use iceberg::spec::{Datum, Literal, Transform};
+    use std::collections::BTreeMap;
+
+    fn writer(warehouse: &Warehouse) -> Result<PositionDeleteWriter> {
+        let metadata = warehouse.table.metadata();
+        let properties = Properties::new(&BTreeMap::new(), metadata);
+        let settings = WriteSettings::new(&properties, metadata).unwrap();
+        let names = Arc::new(FileNames::new("job/sink", 0));
+        PositionDeleteWriter::new(&warehouse.table, Arc::new(settings), names)
+    }
+
+    fn deleted(file: usize, partition: Option<i64>, positions: &[u64]) -> DeletedRows {
+        let path = format!("file:/{}/data/{file:03}.parquet", "a-long-folder-name".repeat(5));
+        let partition = Struct::from_iter(partition.map(|value| Some(Literal::long(value))));
+        DeletedRows { path, spec_id: 0, partition, positions: positions.to_vec() }
+    }
+
+    /// Reads a file of deletes: paths and positions.
+    fn content(file: &TableFile) -> Vec<(String, i64)> {
+        let mut content = Vec::new();
+        for batch in read(file.file.file_path()) {
+            let paths = batch.column(0).as_string::<i32>().iter();
+            let positions = batch.column(1).as_primitive::<Int64Type>().values();
+            content
+                .extend(paths.zip(positions).map(|(path, position)| (path.unwrap().to_owned(), *position)));
+        }
+        content
+    }
+
+    #[tokio::test]
+    async fn deletes_of_few_files_are_a_file_for_each_with_whole_bounds() {
+        let warehouse = Warehouse::new(id_and_name(), Making::default()).await;
+        let given = vec![deleted(1, None, &[0, 7, 1_000_000]), deleted(0, None, &[3]), deleted(2, None, &[])];
+        let files = writer(&warehouse).unwrap().write(given.clone()).await.unwrap();
+        assert_eq!(files.len(), 2);
+        for (file, given) in files.iter().zip(&given) {
+            let positions = given.positions.iter().map(|position| *position as i64);
+            let expected: Vec<_> = positions.map(|position| (given.path.clone(), position)).collect();
+            assert_eq!(content(file), expected);
+            let file = &file.file;
+            assert_eq!(file.content_type(), DataContentType::PositionDeletes);
+            assert_eq!(file.referenced_data_file(), Some(given.path.clone()));
+            assert_eq!(file.record_count(), given.positions.len() as u64);
+            assert_eq!(file.lower_bounds()[&FILE_PATH_ID], Datum::string(&given.path));
+            assert_eq!(file.upper_bounds()[&FILE_PATH_ID], Datum::string(&given.path));
+            assert_eq!(file.lower_bounds()[&POSITION_ID], Datum::long(given.positions[0] as i64));
+            assert!(file.file_path().ends_with("-deletes.parquet"));
+            assert_eq!(file.sort_order_id(), None);
+        }
+    }
+
+    #[tokio::test]
+    async fn deletes_of_many_files_are_a_file_for_each_partition_in_order() {
+        let making = Making { partition: &[(1, "id", Transform::Identity)], ..Making::default() };
+        let warehouse = Warehouse::new(id_and_name(), making).await;
+        let given: Vec<_> = (0..80).rev().map(|at| deleted(at, Some(at as i64 % 2), &[1, 2])).collect();
+        let files = writer(&warehouse).unwrap().write(given).await.unwrap();
+        assert_eq!(files.len(), 2);
+        for file in &files {
+            let content = content(file);
+            assert_eq!(content.len(), 80);
+            assert!(content.is_sorted());
+            let (first, last) = (&content[0].0, &content[79].0);
+            assert_eq!(file.file.referenced_data_file(), None);
+            assert_eq!(file.file.lower_bounds()[&FILE_PATH_ID], Datum::string(first));
+            assert_eq!(file.file.upper_bounds()[&FILE_PATH_ID], Datum::string(last));
+            let Some(Literal::Primitive(iceberg::spec::PrimitiveLiteral::Long(id))) =
+                &file.file.partition()[0]
+            else {
+                panic!("{:?}", file.file.partition());
+            };
+            assert!(file.file.file_path().contains(&format!("/data/id={id}/")), "{}", file.file.file_path());
+        }
+    }
+
+    #[tokio::test]
+    async fn formats_without_position_deletes_are_refused() {
+        for (version, message) in [
+            (FormatVersion::V1, "Cannot write delete files in a v1 table"),
+            (
+                FormatVersion::V3,
+                "Iceberg table 'db.t' has format version 3, whose deletion vectors cannot be written yet",
+            ),
+        ] {
+            let making = Making { version: Some(version), ..Making::default() };
+            let warehouse = Warehouse::new(id_and_name(), making).await;
+            assert_eq!(writer(&warehouse).err().unwrap().message(), message);
+        }
+    }
 }

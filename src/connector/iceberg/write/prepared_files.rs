@@ -1,9 +1,10 @@
-//! What a writer has finished for a checkpoint: the committable of appends and overwrites.
+//! What a writer has finished for a checkpoint: the committable of all kinds of writers.
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
 use super::file_record::FileRecord;
+use super::upsert::{Lookup, LookupRecord};
 use crate::connector::iceberg::commit::TableFile;
 use crate::connector::{CheckpointId, Committable};
 use crate::error::{Error, ErrorKind, Result};
@@ -38,6 +39,9 @@ pub(super) struct PreparedFiles {
     /// What leaves the table.
     pub(super) replaced: Replaced,
     files: Vec<FileRecord>,
+    /// Where the rows were looked up that the files replace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    lookup: Option<LookupRecord>,
 }
 
 impl PreparedFiles {
@@ -60,7 +64,24 @@ impl PreparedFiles {
             checkpoint,
             replaced,
             files: files.iter().map(FileRecord::new).collect::<Result<_>>()?,
+            lookup: None,
         })
+    }
+
+    /// Adds where the rows were looked up that the files replace.
+    ///
+    /// # Errors
+    /// They cannot be written down.
+    pub(super) fn with_lookup(self, lookup: &Lookup) -> Result<PreparedFiles> {
+        Ok(PreparedFiles { lookup: Some(lookup.to_record()?), ..self })
+    }
+
+    /// Returns where the rows were looked up that the files replace; None if they only add rows.
+    ///
+    /// # Errors
+    /// It is damaged.
+    pub(super) fn lookup(&self) -> Result<Option<Lookup>> {
+        self.lookup.as_ref().map(Lookup::from_record).transpose()
     }
 
     /// Returns where the files are.

@@ -104,6 +104,8 @@ pub(super) struct Attempt<'a> {
     failed_checkpoints: u32,
     /// The bytes of state, by worker and node.
     state_bytes: Vec<Vec<usize>>,
+    /// The bytes of state of the sinks' writers at the last checkpoint, by node.
+    sink_bytes: BTreeMap<NodeId, usize>,
 }
 
 /// What is to be done after the epoch.
@@ -368,6 +370,7 @@ impl Attempt<'_> {
         let now = Instant::now();
         self.last_checkpoint = (in_flight.began, now);
         self.next_number = outcome.next_number;
+        self.sink_bytes = outcome.sink_bytes;
         let summary = match outcome.result {
             Ok(summary) => summary,
             Err(error) if in_flight.is_savepoint && !self.is_draining() => {
@@ -438,7 +441,7 @@ impl Attempt<'_> {
                 *bytes = counters.state_bytes;
             }
         }
-        let state_bytes = &self.state_bytes;
+        let (state_bytes, sink_bytes) = (&self.state_bytes, &self.sink_bytes);
         self.job.update_metrics(|metrics| {
             for (node, operator) in metrics.operators.iter_mut().enumerate() {
                 for counters in reports.iter().map(|report| &report.counters[node]) {
@@ -448,19 +451,24 @@ impl Attempt<'_> {
                     operator.busy += counters.busy;
                     operator.back_pressured += counters.back_pressured;
                 }
-                operator.state_bytes = state_bytes.iter().map(|nodes| nodes[node] as u64).sum();
+                let of_workers: usize = state_bytes.iter().map(|nodes| nodes[node]).sum();
+                operator.state_bytes = (of_workers + sink_bytes.get(&node).unwrap_or(&0)) as u64;
             }
         });
     }
 
     /// Fails the job if its state has outgrown its budget.
     fn check_memory(&self) -> Result<()> {
-        let total: usize = self.state_bytes.iter().flatten().sum();
+        let of_sinks: usize = self.sink_bytes.values().sum();
+        let total: usize = self.state_bytes.iter().flatten().sum::<usize>() + of_sinks;
         let budget = self.job.settings.memory_budget;
         if total <= budget {
             return Ok(());
         }
-        let bytes_of = |node: usize| self.state_bytes.iter().map(|nodes| nodes[node]).sum::<usize>();
+        let bytes_of = |node: usize| {
+            let of_workers: usize = self.state_bytes.iter().map(|nodes| nodes[node]).sum();
+            of_workers + self.sink_bytes.get(&node).unwrap_or(&0)
+        };
         let mut nodes: Vec<NodeId> =
             (0..self.job.blueprint.node_count()).filter(|node| bytes_of(*node) > 0).collect();
         nodes.sort_by_key(|node| std::cmp::Reverse(bytes_of(*node)));

@@ -124,6 +124,7 @@ impl<'a> Attempt<'a> {
             last_checkpoint: (now, now),
             failed_checkpoints: 0,
             state_bytes: vec![vec![0; job.blueprint.node_count()]; job.blueprint.workers()],
+            sink_bytes: BTreeMap::new(),
         })
     }
 }

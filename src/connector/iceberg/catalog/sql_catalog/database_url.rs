@@ -51,7 +51,7 @@ impl DatabaseUrl {
                 Err(Error::validation("option 'uri' of the catalog is missing").hint(SUPPORTED))
             }
             other => {
-                let shown: String = other.chars().take_while(|c| c.is_ascii_alphanumeric()).collect();
+                let shown: String = other.chars().take_while(char::is_ascii_alphanumeric).collect();
                 Err(Error::unsupported(format!("databases of kind '{shown}' are not supported in 'uri'"))
                     .hint(SUPPORTED))
             }

@@ -30,7 +30,7 @@ use super::metadata_file::{Codec, read_metadata};
 use super::table_files::{files_of, keeps_files};
 use crate::connector::iceberg::error::into_iceberg;
 use crate::connector::iceberg::storage::FileStore;
-use crate::error::{Error, FlinkClass, Result};
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
 use catalog_tables::CatalogTables;
 use database::{Database, WriteError};
 use database_url::DatabaseUrl;
@@ -118,9 +118,20 @@ impl SqlCatalog {
     }
 
     async fn load(&self, ident: &TableIdent) -> Result<Table> {
-        let location = self.metadata_location(ident).await?.ok_or_else(|| no_table(ident))?;
-        let metadata = read_metadata(&self.files, &location).await?;
-        loaded_table(ident, metadata, location, self.files.file_io())
+        let mut location = self.metadata_location(ident).await?.ok_or_else(|| no_table(ident))?;
+        loop {
+            let error = match read_metadata(&self.files, &location).await {
+                Ok(metadata) => return loaded_table(ident, metadata, location, self.files.file_io()),
+                Err(error) => error,
+            };
+            // Others may have committed so much since that this file was deleted.
+            match self.metadata_location(ident).await? {
+                Some(current) if error.kind() == ErrorKind::NotFound && current != location => {
+                    location = current;
+                }
+                _ => return Err(error),
+            }
+        }
     }
 
     /// Returns where a new table goes.

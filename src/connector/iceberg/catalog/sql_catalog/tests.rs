@@ -10,7 +10,6 @@ use super::*;
 use crate::connector::iceberg::catalog::testing::{append, commit_concurrently, creation, ident, set};
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::storage::testing::{FailingStore, Fault, Operation};
-use crate::error::ErrorKind;
 
 /// A place for a catalog: an empty database and an empty warehouse.
 struct Place {
@@ -153,7 +152,13 @@ async fn databases_of_java_and_python_are_opened_as_they_are() {
         "CREATE TABLE iceberg_tables (\n\tcatalog_name VARCHAR(255) NOT NULL, \n\ttable_namespace VARCHAR(255) NOT NULL, \n\ttable_name VARCHAR(255) NOT NULL, \n\tmetadata_location VARCHAR(1000), \n\tprevious_metadata_location VARCHAR(1000), \n\tPRIMARY KEY (catalog_name, table_namespace, table_name)\n)",
         "CREATE TABLE iceberg_namespace_properties (\n\tcatalog_name VARCHAR(255) NOT NULL, \n\tnamespace VARCHAR(255) NOT NULL, \n\tproperty_key VARCHAR(255) NOT NULL, \n\tproperty_value VARCHAR(1000) NOT NULL, \n\tPRIMARY KEY (catalog_name, namespace, property_key)\n)",
     ];
-    for statements in [java, python] {
+    let newer_python = [
+        python[0].replace("1000), \n\tPRIMARY", "1000), \n\ticeberg_type VARCHAR(5), \n\tPRIMARY"),
+        python[1].to_owned(),
+    ];
+    let newer_python = [newer_python[0].as_str(), newer_python[1].as_str()];
+    let (v0, v1) = (SchemaVersion::V0, SchemaVersion::V1);
+    for (statements, version) in [(java, v0), (python, v0), (newer_python, v1)] {
         for place in Place::all().await {
             for statement in statements {
                 place.run(statement).await;
@@ -163,7 +168,7 @@ async fn databases_of_java_and_python_are_opened_as_they_are() {
                 .await;
             let strict = SqlCatalogOptions { make_tables: false, ..place.options() };
             let catalog = SqlCatalog::open(strict, FileStore::local()).await.unwrap();
-            assert_eq!(catalog.tables.version(), SchemaVersion::V0);
+            assert_eq!(catalog.tables.version(), version);
             assert_eq!(catalog.namespaces(None).await.unwrap(), [NamespaceIdent::new("a".into())]);
             catalog.make_table(ident().namespace(), creation("t", &[])).await.unwrap();
             catalog.commit(&ident(), &[], set("a", "1")).await.unwrap();
@@ -212,7 +217,7 @@ async fn namespaces_have_properties_and_levels() {
         catalog.make_namespace(&inner, HashMap::new()).await.unwrap();
         assert!(catalog.has_namespace(&db).await.unwrap());
         assert!(!catalog.has_namespace(&NamespaceIdent::from_strs(["db", "inXner"]).unwrap()).await.unwrap());
-        assert_eq!(catalog.namespaces(Some(&db)).await.unwrap(), [inner.clone()]);
+        assert_eq!(catalog.namespaces(Some(&db)).await.unwrap(), std::slice::from_ref(&inner));
         let error = catalog.make_namespace(&inner, HashMap::new()).await.unwrap_err();
         assert_eq!(error.message(), "Namespace already exists: db.in_ner");
         let properties = |pairs: &[(&str, &str)]| -> HashMap<String, String> {
@@ -267,7 +272,7 @@ async fn tables_are_renamed_dropped_and_purged() {
         let nowhere = TableIdent::from_strs(["nope", "t"]).unwrap();
         let error = catalog.rename(&renamed, &nowhere).await.unwrap_err();
         assert_eq!(error.message(), "Namespace does not exist: nope");
-        assert_eq!(catalog.tables_of(ident().namespace()).await.unwrap(), [renamed.clone()]);
+        assert_eq!(catalog.tables_of(ident().namespace()).await.unwrap(), std::slice::from_ref(&renamed));
         // Dropped, its files are still there, and can be a table again.
         let metadata = catalog.load(&renamed).await.unwrap().metadata_location().unwrap().to_owned();
         catalog.remove_table(&renamed, false).await.unwrap();
@@ -451,4 +456,70 @@ async fn a_busy_database_is_waited_for() {
     assert!(!commit.is_finished());
     blocker.execute_batch("COMMIT").unwrap();
     commit.await.unwrap().unwrap();
+}
+
+/// Returns the URL of the Postgres for tests and the file with its authority's certificate.
+fn postgres() -> Option<(String, String)> {
+    let found = std::env::var("LAKEHEAD_POSTGRES").ok().zip(std::env::var("LAKEHEAD_POSTGRES_CA").ok());
+    if found.is_none() {
+        eprintln!("skipped: LAKEHEAD_POSTGRES and LAKEHEAD_POSTGRES_CA are not set");
+    }
+    found
+}
+
+async fn connect(uri: &str, password: Option<&str>) -> Result<Vec<Row>> {
+    let database = DatabaseUrl::parse(uri, None, password, &[])?.open().await?;
+    database.read(Statement::new("SELECT ssl::text FROM pg_stat_ssl WHERE pid = pg_backend_pid()", [])).await
+}
+
+#[tokio::test]
+async fn connections_to_postgres_are_encrypted_as_asked() {
+    let Some((server, authority)) = postgres() else { return };
+    let encrypted = |is: bool| vec![vec![Some(is.to_string())]];
+    for (query, is_encrypted) in [
+        ("".to_owned(), true),
+        ("?sslmode=disable".to_owned(), false),
+        ("?sslmode=require".to_owned(), true),
+        (format!("?sslmode=verify-ca&sslrootcert={authority}"), true),
+        (format!("?sslmode=verify-full&sslrootcert={authority}"), true),
+    ] {
+        let found = connect(&format!("{server}{query}"), None).await.unwrap();
+        assert_eq!(found, encrypted(is_encrypted), "{query}");
+    }
+    // Its certificate is for localhost and signed by nobody that the system knows.
+    let by_number = server.replace("localhost", "127.0.0.1");
+    for uri in [
+        format!("{by_number}?sslmode=verify-full&sslrootcert={authority}"),
+        format!("{server}?sslmode=verify-full&sslrootcert=system"),
+        format!("{server}?sslmode=verify-ca&sslrootcert=/nope"),
+    ] {
+        let error = connect(&uri, None).await.unwrap_err();
+        assert!(error.message().contains("certificate"), "{error}");
+    }
+    connect(&format!("{by_number}?sslmode=verify-ca&sslrootcert={authority}"), None).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_postgres_refuses_is_told() {
+    let Some((server, _)) = postgres() else { return };
+    let error = connect(&server, Some("wrong")).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Rejected, "{error}");
+    assert!(
+        error.message().contains("password authentication failed") && error.hint_text().is_some(),
+        "{error}"
+    );
+    let error = connect(&server.replace("/postgres", "/nope"), None).await.unwrap_err();
+    assert!(error.kind() == ErrorKind::Rejected && error.message().contains("/nope"), "{error}");
+}
+
+#[tokio::test]
+async fn a_lost_connection_is_made_anew() {
+    let Some((server, _)) = postgres() else { return };
+    let open = || async { DatabaseUrl::parse(&server, None, None, &[]).unwrap().open().await.unwrap() };
+    let (ours, other) = (open().await, open().await);
+    let own_process = rows(&ours, "SELECT pg_backend_pid()::text").await.remove(0).remove(0).unwrap();
+    let end = format!("SELECT pg_terminate_backend({own_process}, 10000)::text");
+    assert_eq!(rows(&other, &end).await, [[Some("true".to_owned())]]);
+    let next_process = rows(&ours, "SELECT pg_backend_pid()::text").await.remove(0).remove(0).unwrap();
+    assert_ne!(own_process, next_process);
 }

@@ -9,4 +9,5 @@ mod moved_files;
 mod other_engines;
 mod pruning;
 mod random_tables;
+mod streaming;
 mod test_table;

@@ -27,7 +27,7 @@ struct MovedFiles {
 pub(super) fn moved_files(from: &str, to: &FilePath) -> FileStore {
     let from = Path::from_absolute_path(from).unwrap();
     let to = Path::from_absolute_path(to).unwrap();
-    FileStore::wrapped(|inner| Arc::new(MovedFiles { inner, from, to }), "file://moved")
+    FileStore::wrapped(|inner| Arc::new(MovedFiles { inner, from, to }))
 }
 
 impl MovedFiles {

@@ -19,10 +19,11 @@ use iceberg::{Catalog, TableIdent};
 
 use super::moved_files::moved_files;
 use crate::connector::iceberg::catalog::HadoopCatalog;
+use crate::connector::iceberg::read_target::ReadTarget;
 use crate::connector::iceberg::scan::ScanTarget;
 use crate::connector::iceberg::scan::provider::IcebergTableProvider;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::types::to_flink;
+use crate::connector::iceberg::type_mapping::to_flink;
 use crate::error::{Error, ErrorKind, Result};
 
 /// Where the fixtures' metadata says that they lie.
@@ -196,7 +197,7 @@ fn target(table: &IcebergTable, what: &str) -> Option<ScanTarget> {
         None => metadata.snapshot_for_ref(what).unwrap(),
     };
     let schema = snapshot.schema(metadata).unwrap();
-    Some(ScanTarget { snapshot_id: Some(snapshot.snapshot_id()), schema })
+    Some(ScanTarget { rows: ReadTarget::Snapshot(snapshot.snapshot_id()), schema })
 }
 
 async fn check(engine: &str) {

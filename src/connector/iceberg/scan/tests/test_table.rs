@@ -37,7 +37,7 @@ use crate::connector::iceberg::scan::provider::IcebergTableProvider;
 use crate::connector::iceberg::scan::scan_target::ScanTarget;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::types::to_flink;
+use crate::connector::iceberg::type_mapping::to_flink;
 
 /// A table in a folder that goes with it.
 pub(super) struct TestTable {

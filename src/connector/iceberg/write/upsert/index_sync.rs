@@ -1,0 +1,375 @@
+//! Brings an index from the snapshot that it stands for to the table's current one.
+//!
+//! What the job's own commits have done is in the index since they were prepared, also before they landed; so of the snapshots since
+//! the last look only others' matter, and of those only what the current one shows of them:
+//!
+//! * A data file that another has added is read as it is now, without the rows that are deleted by now. So it does not matter what was
+//!   deleted from it in between and by whom: by a third writer, or by our own committer, which deletes the rows of keys that were
+//!   being replaced while the file came.
+//! * A known file from which another has deleted rows is read again in the same way.
+//! * A file that has gone is dead, unless it is our own and has yet to land.
+//!
+//! Whether a file is news is told by sequence numbers: those up to the last snapshot's are known, and of the later ones those of our
+//! own snapshots. A snapshot is our own if its marker names our lineage, or the one in which the checkpoint was made that the job has
+//! gone on from, up to that checkpoint. What is not known to be our own any more because it has expired is news: reading a file once
+//! more is never wrong. Where the last snapshot is not among the ancestors of the current one, the table was set back, and everything
+//! is read anew.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
+use arrow::compute::{cast, filter};
+use arrow::datatypes::{Field, Schema};
+use futures::TryStreamExt;
+use iceberg::spec::{SnapshotRef, TableMetadata};
+
+use super::key_positions::{KeyPositions, RowPosition};
+use super::row_identity::{Identified, RowIdentity};
+use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
+use crate::connector::iceberg::scan::{KeyReadOptions, LiveFile, live_files, read_keys};
+use crate::connector::iceberg::table::IcebergTable;
+use crate::connector::iceberg::type_mapping;
+use crate::error::{Error, Result};
+use crate::state::{ABSENT, GROUP_COUNT, owner};
+
+/// How a job's commits are known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Lineage {
+    /// Its name in markers.
+    pub(super) name: String,
+    /// The last checkpoint whose commits are in the index.
+    pub(super) checkpoint: u64,
+}
+
+/// A snapshot that an index stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct KnownSnapshot {
+    /// Its id; None for a table without snapshots.
+    pub(super) id: Option<i64>,
+    /// Its sequence number.
+    pub(super) sequence_number: i64,
+}
+
+/// Which of the sink's writers an index belongs to.
+#[derive(Debug, Clone)]
+pub(super) struct Ownership {
+    /// The number of the writer.
+    pub(super) writer: usize,
+    /// How many there are.
+    pub(super) writer_count: usize,
+}
+
+impl Ownership {
+    /// Returns the key groups that the writer owns.
+    pub(super) fn groups(&self) -> impl Iterator<Item = u8> {
+        (0..GROUP_COUNT as u8).filter(|group| self.owns(*group))
+    }
+
+    fn owns(&self, group: u8) -> bool {
+        owner(group, self.writer_count) == self.writer
+    }
+}
+
+/// What has been prepared and may not have landed.
+#[derive(Debug)]
+struct Pending {
+    id: String,
+    checkpoint: u64,
+    files: Vec<u32>,
+}
+
+/// What an index stands for.
+#[derive(Debug)]
+pub(super) struct IndexSync {
+    /// None as long as the index holds only what was written or asked for.
+    known: Option<KnownSnapshot>,
+    own: Lineage,
+    /// The lineage in which the checkpoint was made, if that is another.
+    restored: Option<Lineage>,
+    pending: Vec<Pending>,
+    ownership: Ownership,
+    branch: Option<String>,
+    /// Whether a position too many does harm: rows have no key, and one of several equal ones is to go.
+    is_exact: bool,
+}
+
+/// How the current snapshot follows the known one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum History {
+    /// It is the same.
+    Same,
+    /// Only our own snapshots are in between.
+    Own,
+    /// Others' are in between.
+    Foreign,
+    /// The known snapshot is not among its ancestors.
+    Rewound,
+}
+
+impl IndexSync {
+    /// Makes the record of an index that knows nothing yet.
+    pub(super) fn new(
+        lineage: String,
+        ownership: Ownership,
+        branch: Option<String>,
+        is_exact: bool,
+    ) -> IndexSync {
+        let own = Lineage { name: lineage, checkpoint: 0 };
+        IndexSync { known: None, own, restored: None, pending: Vec::new(), ownership, branch, is_exact }
+    }
+
+    /// Goes on from a checkpoint that was made in a lineage.
+    pub(super) fn restore(&mut self, known: Option<KnownSnapshot>, lineage: Option<Lineage>) {
+        self.known = known;
+        match lineage {
+            Some(lineage) if lineage.name == self.own.name => self.own.checkpoint = lineage.checkpoint,
+            lineage => self.restored = lineage,
+        }
+    }
+
+    /// Returns the snapshot that the index stands for.
+    pub(super) fn known(&self) -> Option<KnownSnapshot> {
+        self.known
+    }
+
+    /// Returns our lineage with the last checkpoint that is in the index.
+    pub(super) fn lineage(&self) -> &Lineage {
+        &self.own
+    }
+
+    /// Notes what was prepared: data files that are in the index, and in no snapshot yet.
+    pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: Vec<u32>) {
+        self.own.checkpoint = checkpoint;
+        self.pending.push(Pending { id, checkpoint, files });
+    }
+
+    /// Brings an index up to date, and returns the snapshot that was looked at. If it is not complete yet, and keys are wanted, only
+    /// what the table holds of them is added, and the index is as incomplete as before.
+    ///
+    /// # Errors
+    /// The table cannot be read.
+    pub(super) async fn bring(
+        &mut self,
+        table: &IcebergTable,
+        index: &mut KeyPositions,
+        identity: &RowIdentity,
+        wanted: Option<&[u32]>,
+    ) -> Result<KnownSnapshot> {
+        let metadata = table.metadata();
+        self.pending
+            .retain(|pending| !is_committed(metadata, &self.own.name, pending.checkpoint, &pending.id));
+        let head = self.head(metadata);
+        let history = self.history(metadata, head);
+        let now = KnownSnapshot {
+            id: head.map(|head| head.snapshot_id()),
+            sequence_number: head.map_or(0, |head| head.sequence_number()),
+        };
+        if matches!(history, History::Same | History::Own) && !index.files.has_unlocated() {
+            self.known = Some(now);
+            return Ok(now);
+        }
+        if history == History::Rewound {
+            tracing::warn!(table = %table.ident(), "the table was set back: its keys are read anew");
+        }
+        let live = match now.id {
+            Some(id) => live_files(table, Some(id)).await?,
+            None => Vec::new(),
+        };
+        let news = self.news(metadata, live, index, history);
+        let wanted = wanted.filter(|_| self.known.is_none() && !news.is_empty());
+        read_into(table, news, index, identity, &self.ownership, wanted).await?;
+        if wanted.is_none() {
+            self.known = Some(now);
+        }
+        Ok(now)
+    }
+
+    /// Returns the snapshot that rows are added to.
+    fn head<'a>(&self, metadata: &'a TableMetadata) -> Option<&'a SnapshotRef> {
+        let branch = self.branch.as_deref().and_then(|branch| metadata.snapshot_for_ref(branch));
+        branch.or(metadata.current_snapshot())
+    }
+
+    fn history(&self, metadata: &TableMetadata, head: Option<&SnapshotRef>) -> History {
+        // An index that knows nothing yet has nothing to be set back from.
+        let Some(known) = self.known else { return History::Foreign };
+        let mut history = History::Same;
+        let mut next = head;
+        while let Some(snapshot) = next {
+            if Some(snapshot.snapshot_id()) == known.id {
+                return history;
+            }
+            if snapshot.sequence_number() <= known.sequence_number {
+                return History::Rewound;
+            }
+            if history != History::Foreign {
+                history = if self.is_own(snapshot) { History::Own } else { History::Foreign };
+            }
+            match snapshot.parent_snapshot_id() {
+                None => return if known.id.is_none() { history } else { History::Rewound },
+                Some(parent) => next = metadata.snapshot_by_id(parent),
+            }
+        }
+        // Either there is no snapshot, or those between have expired.
+        match head {
+            Some(_) => History::Foreign,
+            None if known.id.is_none() => History::Same,
+            None => History::Rewound,
+        }
+    }
+
+    fn is_own(&self, snapshot: &SnapshotRef) -> bool {
+        let Some((lineage, checkpoint)) = committed_checkpoint(snapshot) else { return false };
+        let is_of = |of: &Lineage| of.name == lineage && checkpoint <= of.checkpoint;
+        is_of(&self.own) || self.restored.as_ref().is_some_and(is_of)
+    }
+
+    /// Lets files that mean nothing any more die, and returns those that have to be read.
+    fn news(
+        &self,
+        metadata: &TableMetadata,
+        live: Vec<LiveFile>,
+        index: &mut KeyPositions,
+        history: History,
+    ) -> Vec<LiveFile> {
+        let is_rewound = history == History::Rewound;
+        let known = self.known.filter(|_| !is_rewound).map_or(-1, |known| known.sequence_number);
+        let own: HashSet<i64> = metadata
+            .snapshots()
+            .filter(|snapshot| !is_rewound && snapshot.sequence_number() > known && self.is_own(snapshot))
+            .map(|snapshot| snapshot.sequence_number())
+            .collect();
+        let is_news = |sequence_number: i64| sequence_number > known && !own.contains(&sequence_number);
+        // Where positions have to be exact, what our committer has deleted beyond what was prepared is news, too.
+        let resolved: HashSet<i64> = metadata
+            .snapshots()
+            .filter(|snapshot| self.is_exact && own.contains(&snapshot.sequence_number()))
+            .filter(|snapshot| snapshot.summary().additional_properties.contains_key(RESOLVED_DELETES))
+            .map(|snapshot| snapshot.sequence_number())
+            .collect();
+        let is_deleted =
+            |sequence_number: i64| is_news(sequence_number) || resolved.contains(&sequence_number);
+        let mut gone: HashSet<u32> = index.files.live().into_iter().collect();
+        for file in self.pending.iter().flat_map(|pending| &pending.files) {
+            gone.remove(file);
+        }
+        let mut news = Vec::new();
+        for file in live {
+            let number = index.files.number_of(file.data.file.file_path());
+            if is_news(file.file_sequence_number) || (number.is_some() && has_deletes(&file, &is_deleted)) {
+                news.push(file);
+            } else if let Some(number) = number {
+                index.files.locate(number, &file.data);
+                gone.remove(&number);
+            }
+        }
+        // Before the files that take their place are read, so that positions are replaced, not added.
+        gone.into_iter().for_each(|number| index.files.kill(number));
+        news
+    }
+}
+
+/// Returns whether one of the deletes that apply to a file is news.
+fn has_deletes(file: &LiveFile, is_news: &impl Fn(i64) -> bool) -> bool {
+    let by_position = file.deletes.vector.iter().chain(&file.deletes.positions);
+    let by_equality = file.deletes.equality.iter().flat_map(|group| &group.files);
+    by_position.chain(by_equality).any(|delete| is_news(delete.sequence_number))
+}
+
+/// Reads files into an index: all rows that the writer owns, or those of keys that are wanted.
+async fn read_into(
+    table: &IcebergTable,
+    files: Vec<LiveFile>,
+    index: &mut KeyPositions,
+    identity: &RowIdentity,
+    ownership: &Ownership,
+    wanted: Option<&[u32]>,
+) -> Result<()> {
+    if files.is_empty() {
+        return Ok(());
+    }
+    // A row hash says nothing of what is in a file.
+    let keys = match wanted.filter(|_| identity.is_key()) {
+        Some(slots) => Some(wanted_keys(table, identity, index.keys(slots)?)?),
+        None => None,
+    };
+    let options = KeyReadOptions { wanted: keys, concurrency: 0 };
+    let numbers: Vec<u32> = files.iter().map(|file| index.files.add(&file.data)).collect();
+    let mut rows = read_keys(table, files.into(), &identity.ids(), options);
+    let mut slots = Vec::new();
+    while let Some(read) = rows.try_next().await? {
+        let identified = identity.of_read(read.keys.columns(), read.keys.num_rows())?;
+        let (identified, positions) = owned(identity, identified, read.positions, ownership)?;
+        match wanted {
+            Some(_) => index.find(&identified, &mut slots)?,
+            None => index.intern(&identified, &mut slots)?,
+        }
+        let file = numbers[read.file];
+        for (slot, position) in slots.iter().zip(positions.values()) {
+            if *slot != ABSENT {
+                index.add(*slot, RowPosition { file, row: row_number(*position)? });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Returns a row's position as an index keeps it.
+pub(super) fn row_number(position: i64) -> Result<u32> {
+    let number = u32::try_from(position).ok().filter(|number| *number < ABSENT);
+    number.ok_or_else(|| {
+        Error::unsupported(
+            "the table has a data file of more than 4 billion rows, which cannot be upserted into",
+        )
+        .hint("Rewrite its files to smaller ones first.")
+    })
+}
+
+/// Leaves out the rows that belong to other writers.
+fn owned(
+    identity: &RowIdentity,
+    rows: Identified,
+    positions: Int64Array,
+    ownership: &Ownership,
+) -> Result<(Identified, Int64Array)> {
+    if ownership.writer_count == 1 {
+        return Ok((rows, positions));
+    }
+    let groups = match &rows.groups {
+        Some(groups) => groups.clone(),
+        None => identity.groups(&rows.keys, rows.hashes.len())?,
+    };
+    let is_own = |group: &u8| ownership.owns(*group);
+    let mask: BooleanArray = groups.iter().map(|group| Some(is_own(group))).collect();
+    let keep = |column: &ArrayRef| filter(column, &mask);
+    let kept = |row: &usize| mask.value(*row);
+    let hashes = (0..groups.len()).filter(kept).map(|row| rows.hashes[row]).collect();
+    let groups = rows.groups.is_some().then(|| groups.iter().copied().filter(is_own).collect());
+    let keys = rows.keys.iter().map(keep).collect::<Result<Vec<_>, _>>()?;
+    let positions = Int64Array::from(filter(&positions, &mask)?.to_data());
+    Ok((Identified { keys, hashes, groups }, positions))
+}
+
+/// Returns keys as the table's files have them now, to be looked for there.
+///
+/// # Errors
+/// A column of the key is gone.
+pub(super) fn wanted_keys(
+    table: &IcebergTable,
+    identity: &RowIdentity,
+    keys: Vec<ArrayRef>,
+) -> Result<RecordBatch> {
+    let schema = table.metadata().current_schema();
+    let column = |(id, values): (i32, ArrayRef)| {
+        let field = schema.field_by_id(id).ok_or_else(|| {
+            Error::validation(format!("a column of the key of Iceberg table '{}' was dropped", table.ident()))
+        })?;
+        let data_type = type_mapping::to_flink(&field.field_type, field.required).to_arrow();
+        let values = cast(&values, &data_type)?;
+        Ok((Field::new(&field.name, data_type, true), values))
+    };
+    let columns = identity.ids().into_iter().zip(keys).map(column).collect::<Result<Vec<_>>>()?;
+    let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
+    Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}

@@ -1,0 +1,342 @@
+//! What tells rows of a table apart: the columns of its key, or all columns where it has none.
+//!
+//! Where there is no key, equal rows are one entry of the index with as many positions as there are rows. A row is then known by a
+//! hash of 128 bits of its row encoding, in which every NaN is one value, as the exchange has it that brings equal rows together.
+
+use std::sync::Arc;
+
+use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
+use arrow::buffer::ScalarBuffer;
+use arrow::compute::{CastOptions, SortOptions, cast_with_options};
+use arrow::datatypes::{DataType as ArrowType, Decimal128Type};
+use iceberg::spec::Schema;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::connector::iceberg::type_mapping;
+use crate::connector::iceberg::write::file_schema::WrittenColumns;
+use crate::error::{Error, Result};
+use crate::schema::DataType;
+use crate::state::{RowCodec, hash_rows, key_group};
+
+/// Tells rows apart.
+#[derive(Debug)]
+pub(in crate::connector::iceberg::write) struct RowIdentity {
+    columns: Vec<IdentityColumn>,
+    kind: IdentityKind,
+}
+
+/// A column of an identity.
+#[derive(Debug)]
+struct IdentityColumn {
+    /// Its place among the columns that are written.
+    at: usize,
+    name: String,
+    /// Its id in the table.
+    id: i32,
+    /// Its type in the table, as Arrow has Flink's types.
+    data_type: ArrowType,
+}
+
+#[derive(Debug)]
+enum IdentityKind {
+    /// The key; `distribution` are the columns, among those of the key, by which rows come to writers.
+    Key { distribution: Vec<usize> },
+    /// All columns, by which rows come to writers, too.
+    Row { codec: RowCodec },
+}
+
+/// Rows as an index knows them.
+#[derive(Debug, Clone)]
+pub(super) struct Identified {
+    /// The columns of the index.
+    pub(super) keys: Vec<ArrayRef>,
+    /// The hash of each row for the index.
+    pub(super) hashes: Vec<u64>,
+    /// The key group of each row where it cannot be told from the columns of the index.
+    pub(super) groups: Option<Vec<u8>>,
+}
+
+impl RowIdentity {
+    /// Makes the identity of rows with a key: places among the written columns, of which those of `distribution` bring rows to
+    /// writers. The columns have the types of the table's schema.
+    ///
+    /// # Errors
+    /// Rows come to writers by other columns than those of the key, or a column is not written as the table has it.
+    pub(in crate::connector::iceberg::write) fn of_key(
+        written: &WrittenColumns,
+        schema: &Schema,
+        key: &[usize],
+        distribution: &[usize],
+    ) -> Result<RowIdentity> {
+        let place = |column: &usize| key.iter().position(|other| other == column);
+        let distribution = distribution.iter().map(place).collect::<Option<Vec<usize>>>();
+        let distribution = distribution
+            .ok_or_else(|| Error::internal("rows of one key may come to several writers of a table"))?;
+        let columns = identity_columns(written, schema, key.iter().copied())?;
+        Ok(RowIdentity { columns, kind: IdentityKind::Key { distribution } })
+    }
+
+    /// Makes the identity of rows without a key.
+    ///
+    /// # Errors
+    /// A column's values cannot be compared, or it is not written as the table has it.
+    pub(in crate::connector::iceberg::write) fn of_row(
+        written: &WrittenColumns,
+        schema: &Schema,
+    ) -> Result<RowIdentity> {
+        let columns = identity_columns(written, schema, 0..written.ids().len())?;
+        let types = columns.iter().map(|column| (column.data_type.clone(), SortOptions::default()));
+        let codec = RowCodec::new(types)?;
+        Ok(RowIdentity { columns, kind: IdentityKind::Row { codec } })
+    }
+
+    /// Returns whether rows have a key.
+    pub(super) fn is_key(&self) -> bool {
+        matches!(self.kind, IdentityKind::Key { .. })
+    }
+
+    /// Returns the names of the columns.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.columns.iter().map(|column| column.name.as_str())
+    }
+
+    /// Returns the ids of the columns in the table.
+    pub(super) fn ids(&self) -> Vec<i32> {
+        self.columns.iter().map(|column| column.id).collect()
+    }
+
+    /// Returns the types of the columns of the index.
+    pub(super) fn key_types(&self) -> Vec<ArrowType> {
+        match &self.kind {
+            IdentityKind::Key { .. } => self.columns.iter().map(|column| column.data_type.clone()).collect(),
+            IdentityKind::Row { .. } => vec![ROW_HASH],
+        }
+    }
+
+    /// Identifies rows that are to be written.
+    ///
+    /// # Errors
+    /// A value of the key is NULL.
+    pub(super) fn of_written(&self, columns: &[ArrayRef], row_count: usize) -> Result<Identified> {
+        let own = |column: &IdentityColumn| {
+            let values = &columns[column.at];
+            if self.is_key() && values.logical_null_count() > 0 {
+                let message =
+                    format!("column '{}' is part of the table's key and is NULL in a row", column.name);
+                return Err(Error::data(message)
+                    .hint("Filter such rows out, or replace NULL by a value that is no other row's key."));
+            }
+            column.of(values)
+        };
+        self.identify(self.columns.iter().map(own).collect::<Result<_>>()?, row_count)
+    }
+
+    /// Identifies rows of which only the columns of the identity are there, as a table's files have them.
+    ///
+    /// # Errors
+    /// A column has another type, and a value that the written column cannot have.
+    pub(super) fn of_read(&self, columns: &[ArrayRef], row_count: usize) -> Result<Identified> {
+        let own = self.columns.iter().zip(columns).map(|(column, values)| column.of(values));
+        self.identify(own.collect::<Result<_>>()?, row_count)
+    }
+
+    /// Returns the key group of rows of the index: those that are given, or as the exchange tells them from the key.
+    ///
+    /// # Errors
+    /// A column cannot be hashed.
+    pub(super) fn groups(&self, keys: &[ArrayRef], row_count: usize) -> Result<Vec<u8>> {
+        let mut hashes = Vec::new();
+        let columns: Vec<ArrayRef> = match &self.kind {
+            IdentityKind::Key { distribution } => {
+                distribution.iter().map(|column| Arc::clone(&keys[*column])).collect()
+            }
+            IdentityKind::Row { .. } => keys.to_vec(),
+        };
+        hash_rows(&columns, row_count, &mut hashes)?;
+        Ok(hashes.into_iter().map(key_group).collect())
+    }
+
+    fn identify(&self, columns: Vec<ArrayRef>, row_count: usize) -> Result<Identified> {
+        let mut hashes = Vec::new();
+        match &self.kind {
+            IdentityKind::Key { .. } => {
+                hash_rows(&columns, row_count, &mut hashes)?;
+                Ok(Identified { keys: columns, hashes, groups: None })
+            }
+            IdentityKind::Row { codec } => {
+                let groups = self.groups(&columns, row_count)?;
+                let rows = codec.encode(&columns, row_count)?;
+                let values: Vec<i128> = rows.iter().map(|row| xxh3_128(row.as_ref()) as i128).collect();
+                hashes.extend(values.iter().map(|value| *value as u64));
+                let keys: Vec<ArrayRef> = vec![Arc::new(row_hashes(values))];
+                Ok(Identified { keys, hashes, groups: Some(groups) })
+            }
+        }
+    }
+}
+
+/// The type of row hashes in an index: the one that it keeps as 128 bits. They are no decimals.
+const ROW_HASH: ArrowType = ArrowType::Decimal128(38, 0);
+
+/// Makes a column of an index out of row hashes.
+pub(super) fn row_hashes(values: Vec<i128>) -> PrimitiveArray<Decimal128Type> {
+    PrimitiveArray::<Decimal128Type>::new(ScalarBuffer::from(values), None).with_data_type(ROW_HASH)
+}
+
+/// Returns the row hash of an identified row.
+pub(super) fn row_hash_of(rows: &Identified, row: usize) -> i128 {
+    rows.keys[0].as_primitive::<Decimal128Type>().value(row)
+}
+
+/// Returns the hash for an index of a row hash: a part of it.
+pub(super) fn index_hash(row_hash: i128) -> u64 {
+    row_hash as u64
+}
+
+impl IdentityColumn {
+    /// Returns values in the type that the table had when the job was started: the job may write a narrower one, and another session
+    /// may have made the table's wider.
+    fn of(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        if *values.data_type() == self.data_type {
+            return Ok(Arc::clone(values));
+        }
+        let options = CastOptions { safe: false, ..CastOptions::default() };
+        cast_with_options(values, &self.data_type, &options).map_err(|error| {
+            let message = format!(
+                "column '{}' has become {} in the table, and holds values that {} cannot have",
+                self.name,
+                type_name(values.data_type()),
+                type_name(&self.data_type)
+            );
+            Error::rejected(message)
+                .hint("Start the job again, so that it knows the new type.")
+                .caused_by(error)
+        })
+    }
+}
+
+fn identity_columns(
+    written: &WrittenColumns,
+    schema: &Schema,
+    columns: impl Iterator<Item = usize>,
+) -> Result<Vec<IdentityColumn>> {
+    let column = |at: usize| {
+        let (field, id) = (written.rows().field(at), written.ids()[at]);
+        let name = field.name().clone();
+        let of_table = schema
+            .field_by_id(id)
+            .ok_or_else(|| Error::internal(format!("column '{name}' is not in the table's schema")))?;
+        let data_type = type_mapping::to_flink(&of_table.field_type, of_table.required).to_arrow();
+        // Rows come to writers by a hash of what is written, and a FLOAT has another than the DOUBLE that it becomes.
+        if *field.data_type() == ArrowType::Float32 && data_type == ArrowType::Float64 {
+            return Err(Error::unsupported(format!(
+                "column '{name}' is DOUBLE in the table and is written as FLOAT: rows cannot be updated by it"
+            ))
+            .hint("Declare the column as DOUBLE."));
+        }
+        Ok(IdentityColumn { at, name, id, data_type })
+    };
+    columns.map(column).collect()
+}
+
+/// Returns the name of a type as SQL has it.
+fn type_name(data_type: &ArrowType) -> String {
+    DataType::from_arrow(data_type).map_or_else(|| data_type.to_string(), |of| of.summary())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use arrow::array::{AsArray, Float64Array, Int32Array, Int64Array, StringArray};
+    use arrow::datatypes::{Field, Schema as ArrowSchema};
+    use iceberg::spec::{NestedField, PrimitiveType, Type};
+
+    fn schema() -> Schema {
+        let field = |id, name, of| Arc::new(NestedField::optional(id, name, Type::Primitive(of)));
+        let fields = [
+            field(1, "id", PrimitiveType::Int),
+            field(2, "name", PrimitiveType::String),
+            field(3, "x", PrimitiveType::Double),
+        ];
+        Schema::builder().with_fields(fields).build().unwrap()
+    }
+
+    fn written() -> WrittenColumns {
+        let fields = vec![
+            Field::new("id", ArrowType::Int32, true),
+            Field::new("name", ArrowType::Utf8, true),
+            Field::new("x", ArrowType::Float64, true),
+        ];
+        WrittenColumns::resolve(Arc::new(ArrowSchema::new(fields)), &schema(), "t").unwrap()
+    }
+
+    fn columns() -> Vec<ArrayRef> {
+        vec![
+            Arc::new(Int32Array::from(vec![1, 2, 1, 1])),
+            Arc::new(StringArray::from(vec![Some("a"), None, Some("a"), Some("a")])),
+            Arc::new(Float64Array::from(vec![f64::NAN, 0.0, -f64::NAN, -0.0])),
+        ]
+    }
+
+    #[test]
+    fn a_key_groups_rows_as_the_exchange_does() {
+        let identity = RowIdentity::of_key(&written(), &schema(), &[1, 0], &[0]).unwrap();
+        assert_eq!(identity.names().collect::<Vec<_>>(), ["name", "id"]);
+        assert_eq!(identity.ids(), [2, 1]);
+        let keys: Vec<ArrayRef> = vec![columns()[1].slice(2, 2), columns()[0].slice(2, 2)];
+        let mut exchange = Vec::new();
+        hash_rows(&[Arc::clone(&keys[1])], 2, &mut exchange).unwrap();
+        let exchange: Vec<u8> = exchange.into_iter().map(key_group).collect();
+        assert_eq!(identity.groups(&keys, 2).unwrap(), exchange);
+        assert!(identity.of_read(&keys, 2).unwrap().groups.is_none());
+        assert!(RowIdentity::of_key(&written(), &schema(), &[1, 0], &[2]).is_err());
+    }
+
+    #[test]
+    fn a_null_in_a_key_is_refused_by_name() {
+        let identity = RowIdentity::of_key(&written(), &schema(), &[0, 1], &[0]).unwrap();
+        let error = identity.of_written(&columns(), 4).unwrap_err();
+        assert_eq!(error.message(), "column 'name' is part of the table's key and is NULL in a row");
+    }
+
+    #[test]
+    fn equal_rows_are_one_and_come_to_one_writer() {
+        let identity = RowIdentity::of_row(&written(), &schema()).unwrap();
+        let found = identity.of_written(&columns(), 4).unwrap();
+        let hashes = found.keys[0].as_primitive::<Decimal128Type>().values().to_vec();
+        assert_eq!(hashes[0], hashes[2], "every NaN is one");
+        assert!(hashes[0] != hashes[1] && hashes[0] != hashes[3]);
+        assert_eq!(found.hashes[3], index_hash(hashes[3]));
+        let mut exchange = Vec::new();
+        hash_rows(&columns(), 4, &mut exchange).unwrap();
+        let exchange: Vec<u8> = exchange.into_iter().map(key_group).collect();
+        assert_eq!(found.groups, Some(exchange));
+    }
+
+    #[test]
+    fn a_hash_of_a_row_never_changes() {
+        let identity = RowIdentity::of_row(&written(), &schema()).unwrap();
+        let found = identity.of_written(&columns(), 4).unwrap();
+        let hash = found.keys[0].as_primitive::<Decimal128Type>().value(1) as u128;
+        assert_eq!(
+            format!("{hash:032x}"),
+            "bac418697f56a3bc1c3dabbadd8a4d7f",
+            "state would not find the rows that it knows"
+        );
+    }
+
+    #[test]
+    fn a_column_that_became_wider_is_read_as_long_as_its_values_fit() {
+        let identity = RowIdentity::of_key(&written(), &schema(), &[0], &[0]).unwrap();
+        let wide: ArrayRef = Arc::new(Int64Array::from(vec![5, 6]));
+        assert_eq!(identity.of_read(&[wide], 2).unwrap().keys[0].data_type(), &ArrowType::Int32);
+        let beyond: ArrayRef = Arc::new(Int64Array::from(vec![5, 1 << 40]));
+        assert!(
+            identity
+                .of_read(&[beyond], 2)
+                .unwrap_err()
+                .message()
+                .starts_with("column 'id' has become BIGINT")
+        );
+    }
+}

@@ -1,0 +1,445 @@
+//! Tests of upserts as a job makes them: what the table then shows, also where others write to it, checkpoints fail and jobs crash.
+
+use std::sync::Arc;
+
+use iceberg::TableUpdate;
+use iceberg::spec::{FormatVersion, NestedField, PrimitiveType, Schema, Type};
+
+use super::testing::{Job, Layout, OtherEngine, Row, Warehouse, ident, row, sink};
+use crate::changelog::RowKind::{Delete, Insert, UpdateAfter, UpdateBefore};
+use crate::changelog::{ChangelogMode, RowKind};
+use crate::connector::DynamicTableSink;
+
+const JOB: &str = "0000/sink";
+
+async fn keyed(warehouse: &Warehouse) -> Job {
+    Job::start(warehouse, true, 1, JOB, None).await.unwrap()
+}
+
+fn inserts(rows: &[Row]) -> Vec<(RowKind, Row)> {
+    rows.iter().map(|row| (Insert, row.clone())).collect()
+}
+
+async fn snapshots(warehouse: &Warehouse) -> usize {
+    warehouse.table().await.metadata().snapshots().count()
+}
+
+#[tokio::test]
+async fn a_row_replaces_that_of_its_key_and_a_delete_takes_it_away() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 0), row(2, "b", 0), row(3, "c", 0)])).await.unwrap();
+    assert!(warehouse.rows().await.is_empty());
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "a", 0), row(2, "b", 0), row(3, "c", 0)]);
+    job.write(&[(UpdateAfter, row(1, "x", 0)), (UpdateAfter, row(1, "y", 0)), (Delete, (2, None, 0))])
+        .await
+        .unwrap();
+    job.write(&[(Insert, row(4, "d", 0)), (Delete, row(5, "e", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "y", 0), row(3, "c", 0), row(4, "d", 0)]);
+    job.write(&[(Insert, row(2, "again", 0)), (Delete, row(4, "d", 0)), (UpdateAfter, row(1, "z", 0))])
+        .await
+        .unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "z", 0), row(2, "again", 0), row(3, "c", 0)]);
+    assert_eq!(snapshots(&warehouse).await, 3);
+}
+
+#[tokio::test]
+async fn a_checkpoint_without_rows_commits_nothing() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.checkpoint().await.unwrap();
+    job.write(&[(Insert, row(1, "a", 0)), (Delete, row(1, "a", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&[(Delete, row(7, "nobody", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(snapshots(&warehouse).await, 0);
+}
+
+/// Returns a figure of the current snapshot's summary.
+async fn figure(warehouse: &Warehouse, key: &str) -> Option<u64> {
+    let table = warehouse.table().await;
+    let summary = table.metadata().current_snapshot()?.summary();
+    summary.additional_properties.get(key)?.parse().ok()
+}
+
+/// Makes data files unreadable, as long as the guard lives.
+struct HiddenData<'a>(&'a Warehouse);
+
+impl<'a> HiddenData<'a> {
+    fn of(warehouse: &'a Warehouse) -> HiddenData<'a> {
+        std::fs::rename(warehouse.folder().join("db/t/data"), warehouse.folder().join("db/t/hidden"))
+            .unwrap();
+        HiddenData(warehouse)
+    }
+}
+
+impl Drop for HiddenData<'_> {
+    fn drop(&mut self) {
+        let (data, hidden) = (self.0.folder().join("db/t/data"), self.0.folder().join("db/t/hidden"));
+        // What was written meanwhile goes beside the files that were hidden.
+        for entry in std::fs::read_dir(&data).into_iter().flatten() {
+            let entry = entry.unwrap();
+            std::fs::rename(entry.path(), hidden.join(entry.file_name())).unwrap();
+        }
+        let _ = std::fs::remove_dir(&data);
+        std::fs::rename(hidden, data).unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_key_may_move_to_another_partition() {
+    let warehouse = Warehouse::new(&Layout { is_partitioned: true, ..Layout::default() }).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 1), row(2, "b", 1), row(3, "c", 2)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&[(UpdateBefore, row(1, "a", 1)), (UpdateAfter, row(1, "a", 2)), (Delete, (3, None, 0))])
+        .await
+        .unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "a", 2), row(2, "b", 1)]);
+    assert_eq!(figure(&warehouse, "added-position-deletes").await, Some(2));
+}
+
+#[tokio::test]
+async fn null_in_a_key_is_refused() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    let ids: arrow::array::ArrayRef =
+        std::sync::Arc::new(arrow::array::Int32Array::from(vec![Some(1), None]));
+    let rows = super::testing::batch_of([row(1, "a", 0), row(2, "b", 0)].iter());
+    let mut columns = rows.columns().to_vec();
+    columns[0] = ids;
+    let rows = arrow::array::RecordBatch::try_new(rows.schema(), columns).unwrap();
+    let batch = crate::changelog::ChangelogBatch::inserts(rows);
+    let error = job.writers[0].write(batch).await.unwrap_err();
+    assert_eq!(error.message(), "column 'id' is part of the table's key and is NULL in a row");
+}
+
+#[tokio::test]
+async fn all_rows_that_others_have_added_for_a_key_are_replaced() {
+    let warehouse = Warehouse::new(&Layout { is_partitioned: true, ..Layout::default() }).await;
+    let other = OtherEngine(&warehouse);
+    other.append(&[row(1, "a", 1), row(1, "b", 2), row(2, "c", 1), row(3, "d", 1)]).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "x", 3)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "x", 3), row(2, "c", 1), row(3, "d", 1)]);
+    other.append(&[row(1, "e", 1), row(1, "e", 1), row(2, "f", 1)]).await;
+    job.write(&[(Delete, row(1, "", 0)), (UpdateAfter, row(3, "y", 1))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(2, "c", 1), row(2, "f", 1), row(3, "y", 1)]);
+    assert_eq!(figure(&warehouse, "added-position-deletes").await, Some(4));
+}
+
+#[tokio::test]
+async fn rows_that_come_between_the_lookup_and_the_commit_are_replaced_once() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let other = OtherEngine(&warehouse);
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 0), row(2, "b", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&[(UpdateAfter, row(1, "x", 0)), (Delete, row(3, "", 0))]).await.unwrap();
+    job.prepare().await.unwrap();
+    job.save();
+    other.append(&[row(1, "late", 0), row(2, "late", 0), row(3, "late", 0)]).await;
+    job.commit().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "x", 0), row(2, "b", 0), row(2, "late", 0)]);
+    assert_eq!(figure(&warehouse, "lakehead.resolved-deletes").await, Some(2));
+    // The index knows what the committer has deleted: nothing is deleted twice.
+    job.write(&inserts(&[row(1, "y", 0), row(2, "y", 0), row(3, "y", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "y", 0), row(2, "y", 0), row(3, "y", 0)]);
+    assert_eq!(figure(&warehouse, "added-position-deletes").await, Some(3));
+}
+
+#[tokio::test]
+async fn rows_that_are_moved_between_the_lookup_and_the_commit_are_replaced_where_they_are() {
+    for keeps_sequence_number in [false, true] {
+        let warehouse = Warehouse::new(&Layout::default()).await;
+        let other = OtherEngine(&warehouse);
+        let mut job = keyed(&warehouse).await;
+        for value in ["a", "b"] {
+            let rows: Vec<Row> = (0..50).map(|id| row(id, value, 0)).collect();
+            job.write(&inserts(&rows)).await.unwrap();
+            job.checkpoint().await.unwrap();
+        }
+        job.write(&[(UpdateAfter, row(7, "x", 0)), (Delete, row(9, "", 0))]).await.unwrap();
+        job.prepare().await.unwrap();
+        job.save();
+        other.rewrite(keeps_sequence_number).await;
+        job.commit().await.unwrap();
+        let rows = warehouse.rows().await;
+        assert_eq!(rows.len(), 49);
+        assert!(rows.contains(&row(7, "x", 0)) && !rows.iter().any(|row| row.0 == 9));
+        // Deletes of files that have gone are left out.
+        assert_eq!(figure(&warehouse, "total-position-deletes").await, Some(2));
+        job.write(&inserts(&[row(7, "y", 0), row(8, "y", 0), row(9, "y", 0)])).await.unwrap();
+        job.checkpoint().await.unwrap();
+        assert_eq!(figure(&warehouse, "added-position-deletes").await, Some(2));
+        assert_eq!(warehouse.rows().await.len(), 50);
+    }
+}
+
+#[tokio::test]
+async fn a_restored_job_reads_no_data_file_that_it_knows() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = Job::start(&warehouse, true, 2, JOB, None).await.unwrap();
+    let rows: Vec<Row> = (0..40).map(|id| row(id, "a", 0)).collect();
+    for checkpoint in 0..3 {
+        let rows = inserts(&rows[checkpoint * 10..checkpoint * 10 + 10]);
+        job.write(&rows).await.unwrap();
+        job.checkpoint().await.unwrap();
+    }
+    job.write(&inserts(&rows[..5])).await.unwrap();
+    job.prepare().await.unwrap();
+    job.save();
+    // The job crashes before it has committed.
+    let saved = job.saved.clone();
+    drop(job);
+    for (sink_id, writers) in [(JOB, 2), ("1111/sink", 2), ("2222/sink", 3), ("3333/sink", 1)] {
+        let mut job = Job::start(&warehouse, true, writers, sink_id, Some(saved.clone())).await.unwrap();
+        let hidden = HiddenData::of(&warehouse);
+        job.write(&[
+            (UpdateAfter, row(3, sink_id, 0)),
+            (Delete, row(12, "", 0)),
+            (UpdateAfter, row(12, "a", 0)),
+        ])
+        .await
+        .unwrap();
+        job.prepare().await.unwrap();
+        drop(hidden);
+        drop(job);
+    }
+    assert_eq!(warehouse.rows().await, rows[..30]);
+}
+
+#[tokio::test]
+async fn what_a_checkpoint_holds_is_committed_with_the_next_if_it_cannot_be_written() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 0), row(2, "a", 0)])).await.unwrap();
+    job.prepare().await.unwrap();
+    OtherEngine(&warehouse).append(&[row(1, "other", 0), row(2, "other", 0)]).await;
+    job.write(&[(UpdateAfter, row(1, "b", 0)), (Delete, row(2, "a", 0)), (Insert, row(3, "b", 0))])
+        .await
+        .unwrap();
+    job.prepare().await.unwrap();
+    job.write(&inserts(&[row(3, "c", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "b", 0), row(3, "c", 0)]);
+}
+
+#[tokio::test]
+async fn a_commit_is_repeated_after_a_crash_and_lands_once() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 0), row(2, "a", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&[(UpdateAfter, row(1, "b", 0)), (Delete, row(2, "a", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    let saved = job.saved.clone();
+    for _ in 0..2 {
+        drop(job);
+        job = Job::start(&warehouse, true, 1, JOB, Some(saved.clone())).await.unwrap();
+        assert_eq!(warehouse.rows().await, [row(1, "b", 0)]);
+    }
+    assert_eq!(snapshots(&warehouse).await, 2);
+    job.write(&inserts(&[row(1, "c", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "c", 0)]);
+}
+
+#[tokio::test]
+async fn two_jobs_write_the_keys_of_one_table() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut jobs = Vec::new();
+    for number in 0..2 {
+        jobs.push(Job::start(&warehouse, true, 2, &format!("{number}/sink"), None).await.unwrap());
+    }
+    for round in 0..6 {
+        let names = [format!("first{round}"), format!("second{round}")];
+        for (job, name) in jobs.iter_mut().zip(&names) {
+            let rows: Vec<Row> = (0..20).map(|id| row(id * (round + 1) % 23, name, 0)).collect();
+            job.write(&inserts(&rows)).await.unwrap();
+            job.prepare().await.unwrap();
+            job.save();
+        }
+        // They commit in turn, each behind what the other has committed since.
+        let first = round as usize % 2;
+        jobs[first].commit().await.unwrap();
+        jobs[1 - first].commit().await.unwrap();
+        let rows = warehouse.rows().await;
+        assert!(rows.windows(2).all(|pair| pair[0].0 < pair[1].0), "a key is there twice: {rows:?}");
+        let last = rows.iter().filter(|row| row.1.as_deref() == Some(names[1 - first].as_str())).count();
+        let keys: std::collections::BTreeSet<i32> = (0..20).map(|id| id * (round + 1) % 23).collect();
+        assert_eq!(last, keys.len());
+    }
+}
+
+#[tokio::test]
+async fn keys_are_read_anew_where_the_table_was_set_back() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    for value in ["a", "b", "c"] {
+        job.write(&inserts(&[row(1, value, 0), row(2, value, 0)])).await.unwrap();
+        job.checkpoint().await.unwrap();
+    }
+    let table = warehouse.table().await;
+    let first = table.metadata().snapshots().min_by_key(|snapshot| snapshot.sequence_number()).unwrap();
+    OtherEngine(&warehouse).roll_back(first.snapshot_id()).await;
+    assert_eq!(warehouse.rows().await, [row(1, "a", 0), row(2, "a", 0)]);
+    job.write(&inserts(&[row(1, "d", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "d", 0), row(2, "a", 0)]);
+    // Also if it happens between the lookup and the commit.
+    job.write(&inserts(&[row(1, "e", 0), row(2, "e", 0)])).await.unwrap();
+    job.prepare().await.unwrap();
+    job.save();
+    OtherEngine(&warehouse).roll_back(first.snapshot_id()).await;
+    job.commit().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "e", 0), row(2, "e", 0)]);
+}
+
+#[tokio::test]
+async fn rows_are_written_in_the_order_of_the_table() {
+    let warehouse = Warehouse::new(&Layout { is_sorted: true, ..Layout::default() }).await;
+    let mut job = keyed(&warehouse).await;
+    let rows: Vec<Row> = (0..30).map(|id| row(id, &format!("{:02}", id * 7 % 30), 0)).collect();
+    job.write(&inserts(&rows)).await.unwrap();
+    job.checkpoint().await.unwrap();
+    let table = warehouse.table().await;
+    let files = crate::connector::iceberg::scan::live_files(&table, None).await.unwrap();
+    assert_eq!(files[0].data.file.sort_order_id(), Some(1));
+    job.write(&[(Delete, row(11, "", 0)), (UpdateAfter, row(12, "99", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    let mut expected = rows;
+    expected[12].1 = Some("99".to_owned());
+    expected.remove(11);
+    assert_eq!(warehouse.rows().await, expected);
+}
+
+#[tokio::test]
+async fn a_table_without_key_mirrors_the_query() {
+    let warehouse = Warehouse::new(&Layout { is_partitioned: true, ..Layout::default() }).await;
+    let mut job = Job::start(&warehouse, false, 2, JOB, None).await.unwrap();
+    job.write(&inserts(&[row(1, "a", 1), row(1, "a", 1), row(1, "a", 1), (2, None, 2)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&[(Delete, row(1, "a", 1)), (UpdateBefore, (2, None, 2)), (UpdateAfter, row(2, "b", 2))])
+        .await
+        .unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "a", 1), row(1, "a", 1), row(2, "b", 2)]);
+    // Of rows that are moved before the commit one is taken, wherever it is.
+    job.write(&[(Delete, row(1, "a", 1)), (Insert, row(3, "c", 1)), (Delete, row(3, "c", 1))]).await.unwrap();
+    job.prepare().await.unwrap();
+    job.save();
+    OtherEngine(&warehouse).rewrite(true).await;
+    job.commit().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "a", 1), row(2, "b", 2)]);
+    let saved = job.saved.clone();
+    drop(job);
+    let mut job = Job::start(&warehouse, false, 3, JOB, Some(saved)).await.unwrap();
+    job.write(&[(Delete, row(1, "a", 1)), (Delete, row(2, "b", 2))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert!(warehouse.rows().await.is_empty());
+}
+
+#[tokio::test]
+async fn changes_are_refused_where_the_format_has_no_deletes() {
+    for (version, text) in [
+        (FormatVersion::V1, "Cannot write delete files in a v1 table: 'db.t'"),
+        (FormatVersion::V3, "updates and deletes in table 'db.t' of format version 3 are not supported yet"),
+    ] {
+        let warehouse = Warehouse::new(&Layout { version: Some(version), ..Layout::default() }).await;
+        for is_keyed in [true, false] {
+            let error = Job::start(&warehouse, is_keyed, 1, JOB, None).await.err().unwrap();
+            assert_eq!(error.message(), text);
+            assert!(error.hint_text().is_some());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_the_planner_is_told_of_a_table() {
+    let warehouse = Warehouse::new(&Layout { is_partitioned: true, ..Layout::default() }).await;
+    let table = warehouse.table().await;
+    let (all, inserts) = (ChangelogMode::ALL, ChangelogMode::INSERT_ONLY);
+    let keyed = sink(&table, true, &[]).unwrap();
+    assert_eq!(keyed.changelog_mode(all), ChangelogMode::UPSERT);
+    assert_eq!(keyed.changelog_mode(inserts), inserts);
+    assert_eq!(keyed.distribution(&[0], ChangelogMode::UPSERT), [0]);
+    let tables = keyed.state_tables(ChangelogMode::UPSERT);
+    assert_eq!(tables.iter().map(|table| table.name).collect::<Vec<_>>(), ["positions", "snapshots"]);
+    assert!(keyed.state_tables(inserts).is_empty(), "what only comes is appended");
+    let mirror = sink(&table, false, &[]).unwrap();
+    assert_eq!(mirror.changelog_mode(all), all);
+    assert_eq!(mirror.distribution(&[], all), [0, 1, 2]);
+    assert_eq!(mirror.state_tables(all).len(), 2);
+    let append = sink(&table, false, &[("lakehead.iceberg.changelog-without-key", "append")]).unwrap();
+    assert_eq!(append.changelog_mode(all), all);
+    assert!(append.state_tables(all).is_empty());
+}
+
+#[tokio::test]
+async fn a_table_that_is_dropped_or_replaced_under_a_job_is_told() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&inserts(&[row(2, "a", 0)])).await.unwrap();
+    std::fs::remove_dir_all(warehouse.folder().join("db/t")).unwrap();
+    let error = job.prepare().await.unwrap_err();
+    assert!(error.message().contains("was dropped while it was written"), "{error}");
+    assert_eq!(job.saved.len(0), 1, "the checkpoint before is there");
+}
+
+#[tokio::test]
+async fn a_column_that_is_added_is_null_and_one_that_is_dropped_ends_the_job() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 0), row(2, "a", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    let alter = async |fields: Vec<NestedField>| {
+        let schema = Schema::builder().with_fields(fields.into_iter().map(Arc::new)).build().unwrap();
+        let updates =
+            vec![TableUpdate::AddSchema { schema }, TableUpdate::SetCurrentSchema { schema_id: -1 }];
+        warehouse.catalog.commit_table(&ident(), Vec::new(), updates).await.unwrap();
+    };
+    let field = |id, name, of| NestedField::optional(id, name, Type::Primitive(of));
+    // A key that became wider, a column under another name, and a new one.
+    let mut fields = vec![
+        field(1, "id", PrimitiveType::Long),
+        field(2, "w", PrimitiveType::String),
+        field(3, "p", PrimitiveType::Int),
+        field(4, "new", PrimitiveType::Int),
+    ];
+    alter(fields.clone()).await;
+    job.write(&[(UpdateAfter, row(1, "b", 0)), (Delete, row(2, "a", 0)), (Insert, row(3, "b", 0))])
+        .await
+        .unwrap();
+    job.checkpoint().await.unwrap();
+    let table = warehouse.table().await;
+    let files = crate::connector::iceberg::scan::live_files(&table, None).await.unwrap();
+    let rows: u64 = files.iter().map(|file| file.data.file.record_count()).sum();
+    assert_eq!((rows, figure(&warehouse, "added-position-deletes").await), (4, Some(2)));
+    fields.remove(2);
+    alter(fields).await;
+    job.write(&inserts(&[row(4, "c", 0)])).await.unwrap();
+    let error = job.prepare().await.unwrap_err();
+    assert_eq!(error.message(), "column 'p' of Iceberg table 'db.t' was dropped while a job writes it");
+}
+
+#[tokio::test]
+async fn an_index_counts_its_bytes() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    let few = job.state_bytes();
+    let rows: Vec<Row> = (0..20_000).map(|id| row(id, "a", 0)).collect();
+    job.write(&inserts(&rows)).await.unwrap();
+    job.checkpoint().await.unwrap();
+    let bytes_per_key = (job.state_bytes() - few) / rows.len();
+    assert!((20..100).contains(&bytes_per_key), "{bytes_per_key} bytes a key");
+}

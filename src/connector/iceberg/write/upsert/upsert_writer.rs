@@ -1,0 +1,313 @@
+//! Writes rows that change: at a checkpoint the net effect of the rows becomes data files and position deletes.
+//!
+//! Nothing is written before the checkpoint, so a row that is replaced within one never reaches a file, and no commit deletes what it
+//! adds. The index is brought to the table's current snapshot first, and then holds the new rows, too: they are in the next snapshot,
+//! or the job goes on from an earlier checkpoint and an earlier index.
+//!
+//! A writer that goes on from nothing looks up its first keys in the table's files and knows no others; only if there is a second
+//! checkpoint it reads all. So a batch job, which has one, costs what its keys cost.
+
+use std::sync::Arc;
+
+use arrow::array::{RecordBatch, UInt32Array};
+use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::{Schema, SchemaRef};
+use async_trait::async_trait;
+
+use super::image_order::{ImageOrder, sorted_by_key};
+use super::index_sync::{IndexSync, Ownership};
+use super::key_positions::{KeyPositions, RowPosition};
+use super::net_effect::{Images, NetChange, NetEffect};
+use super::replaced_rows::{Lookup, ReplacedRow, ReplacedRows};
+use super::row_identity::{Identified, RowIdentity, row_hash_of};
+use super::synced_groups::SyncedGroups;
+use crate::changelog::ChangelogBatch;
+use crate::connector::iceberg::commit::{TableFile, lineage_of, reload_same};
+use crate::connector::iceberg::table::IcebergTable;
+use crate::connector::iceberg::write::data_file_writer::{DataFileWriter, RowPlace, RowTraits};
+use crate::connector::iceberg::write::file_names::FileNames;
+use crate::connector::iceberg::write::file_schema::WrittenColumns;
+use crate::connector::iceberg::write::position_delete_writer::{DeletedRows, PositionDeleteWriter};
+use crate::connector::iceberg::write::prepared_files::{PreparedFiles, Replaced};
+use crate::connector::iceberg::write::write_options::WriteOptions;
+use crate::connector::iceberg::write::write_settings::WriteSettings;
+use crate::connector::{CheckpointId, Committable, SinkWriter, WriterContext};
+use crate::error::{Error, Result};
+use crate::state::{StateChanges, StateTable};
+
+/// How many bytes of rows wait in memory for a checkpoint; more go to temporary files.
+const WAITING_BYTES_MAX: usize = 64 << 20;
+
+/// The order of the tables of state.
+const POSITIONS: usize = 0;
+const SNAPSHOTS: usize = 1;
+
+/// Writes upserts and retractions.
+pub(in crate::connector::iceberg::write) struct UpsertWriter {
+    table: IcebergTable,
+    columns: WrittenColumns,
+    /// The columns, all of which take NULL.
+    rows: SchemaRef,
+    options: WriteOptions,
+    names: Arc<FileNames>,
+    lineage: String,
+    identity: Arc<RowIdentity>,
+    index: KeyPositions,
+    net: NetEffect,
+    sync: IndexSync,
+    synced: SyncedGroups,
+    ownership: Ownership,
+    /// Whether a checkpoint was prepared, by this writer or before.
+    has_prepared: bool,
+    slots: Vec<u32>,
+}
+
+/// What is ready to be committed.
+#[derive(Default)]
+struct Prepared {
+    data: Vec<TableFile>,
+    deletes: Vec<TableFile>,
+}
+
+impl UpsertWriter {
+    /// Opens a writer.
+    ///
+    /// # Errors
+    /// A column cannot be part of a key.
+    pub(in crate::connector::iceberg::write) fn new(
+        table: IcebergTable,
+        columns: WrittenColumns,
+        options: WriteOptions,
+        identity: Arc<RowIdentity>,
+        ctx: &WriterContext,
+    ) -> Result<UpsertWriter> {
+        let ownership = Ownership { writer: ctx.writer, writer_count: ctx.writer_count };
+        let lineage = lineage_of(&ctx.sink_id);
+        let fields = columns.rows().fields().iter();
+        let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
+        let rows: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let net = match identity.is_key() {
+            true => NetEffect::of_keys(Arc::clone(&rows), WAITING_BYTES_MAX),
+            false => NetEffect::of_rows(Arc::clone(&rows), WAITING_BYTES_MAX),
+        };
+        let branch = options.branch.clone();
+        Ok(UpsertWriter {
+            table,
+            names: Arc::new(FileNames::new(&ctx.sink_id, ctx.writer)),
+            index: KeyPositions::new(Arc::clone(&identity))?,
+            sync: IndexSync::new(lineage.clone(), ownership.clone(), branch, !identity.is_key()),
+            synced: SyncedGroups::default(),
+            columns,
+            rows,
+            options,
+            lineage,
+            identity,
+            net,
+            ownership,
+            has_prepared: false,
+            slots: Vec::new(),
+        })
+    }
+
+    /// Writes the files of a checkpoint; those that are written are in `prepared` also if it fails.
+    async fn prepare(
+        &mut self,
+        table: &IcebergTable,
+        checkpoint: CheckpointId,
+        prepared: &mut Prepared,
+    ) -> Result<PreparedFiles> {
+        let metadata = table.metadata();
+        let settings = Arc::new(WriteSettings::new(&self.options.properties(metadata), metadata)?);
+        let order = ImageOrder::of(metadata, &self.columns);
+        let traits = RowTraits {
+            bloom_columns: match self.identity.is_key() {
+                true => self.identity.names().map(str::to_owned).collect(),
+                false => Vec::new(),
+            },
+            sort_order_id: order.as_ref().map(|order| order.id),
+        };
+        let names = &self.names;
+        let mut data =
+            DataFileWriter::new(table, &self.columns, Arc::clone(&settings), Arc::clone(names), traits)?;
+        let deletes = PositionDeleteWriter::new(table, settings, Arc::clone(names))?;
+        let change = self.net.take();
+        let wanted = (!self.has_prepared).then_some(change.touched.as_slice());
+        let base = self.sync.bring(table, &mut self.index, &self.identity, wanted).await?;
+        self.has_prepared = true;
+        let (deleted, replaced) = self.take_replaced(&change)?;
+        prepared.deletes = deletes.write(deleted).await?;
+        let numbers = self.write_images(&change, order.as_ref(), &mut data, prepared).await?;
+        self.index.settle(&change.touched);
+        self.index.purge();
+        let files: Vec<TableFile> = prepared.data.iter().chain(&prepared.deletes).cloned().collect();
+        let (uuid, lookup) = (metadata.uuid(), Lookup { base, replaced });
+        let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, Replaced::Nothing, &files)?
+            .with_lookup(&lookup)?;
+        self.sync.prepared(files.id.clone(), checkpoint, numbers);
+        Ok(files)
+    }
+
+    /// Takes the rows that are replaced out of the index.
+    fn take_replaced(&mut self, change: &NetChange) -> Result<(Vec<DeletedRows>, ReplacedRows)> {
+        let mut positions = Vec::new();
+        let replaced = if self.identity.is_key() {
+            change.touched.iter().for_each(|slot| self.index.take(*slot, &mut positions));
+            ReplacedRows::of_keys(&self.identity, self.index.keys(&change.deleted)?)?
+        } else {
+            ReplacedRows::Rows(self.take_retracted(change, &mut positions)?)
+        };
+        positions.sort_unstable();
+        let mut deleted: Vec<DeletedRows> = Vec::new();
+        for of_file in positions.chunk_by(|a, b| a.file == b.file) {
+            let file = of_file.first().and_then(|position| self.index.files.location(position.file));
+            let file = file.ok_or_else(|| Error::internal("a row is in a file that is not in the table"))?;
+            deleted.push(DeletedRows {
+                path: file.file.file_path().to_owned(),
+                spec_id: file.spec_id,
+                partition: file.file.partition().clone(),
+                positions: of_file.iter().map(|position| u64::from(position.row)).collect(),
+            });
+        }
+        Ok((deleted, replaced))
+    }
+
+    /// Takes rows without a key out of the index, as many of each as were retracted.
+    fn take_retracted(
+        &mut self,
+        change: &NetChange,
+        positions: &mut Vec<RowPosition>,
+    ) -> Result<Vec<ReplacedRow>> {
+        let slots: Vec<u32> = change.retractions.iter().map(|(slot, _)| *slot).collect();
+        let hashes = Identified { keys: self.index.keys(&slots)?, hashes: Vec::new(), groups: None };
+        let mut replaced = Vec::new();
+        let mut missing = 0;
+        for (at, (slot, count)) in change.retractions.iter().enumerate() {
+            let first = positions.len();
+            self.index.take_some(*slot, *count, positions);
+            let hash = row_hash_of(&hashes, at);
+            let row = |position: &RowPosition| ReplacedRow {
+                hash,
+                file: self.index.files.hash(position.file),
+                row: position.row,
+            };
+            replaced.extend(positions[first..].iter().map(row));
+            missing += *count as usize - (positions.len() - first);
+        }
+        if missing > 0 {
+            let table = self.table.ident();
+            tracing::warn!(%table, rows = missing, "rows that are taken back are not in the table: others have deleted them");
+        }
+        Ok(replaced)
+    }
+
+    /// Writes the new rows and puts them into the index; returns the numbers of their files there.
+    async fn write_images(
+        &mut self,
+        change: &NetChange,
+        order: Option<&ImageOrder>,
+        data: &mut DataFileWriter,
+        prepared: &mut Prepared,
+    ) -> Result<Vec<u32>> {
+        let mut numbers = Vec::new();
+        for images in &change.images {
+            let (rows, order) = self.ordered(change, images, order).await?;
+            let mut places: Vec<RowPlace> = Vec::with_capacity(images.slots.len());
+            for rows in rows {
+                places.extend(data.write_placed(&rows).await?);
+            }
+            // Every part is sorted for itself, so it has files of its own.
+            let files = data.finish().await?;
+            let first = numbers.len();
+            numbers.extend(files.iter().map(|file| self.index.files.add(&Arc::new(file.clone()))));
+            prepared.data.extend(files);
+            for (at, place) in order.iter().zip(places) {
+                let file = numbers[first + place.file as usize];
+                self.index.add(images.slots[*at as usize], RowPosition { file, row: place.position });
+            }
+        }
+        Ok(numbers)
+    }
+
+    /// Returns new rows in the order in which they are written, and that order: positions in `images.slots`.
+    async fn ordered(
+        &self,
+        change: &NetChange,
+        images: &Images,
+        order: Option<&ImageOrder>,
+    ) -> Result<(Vec<RecordBatch>, Vec<u32>)> {
+        let as_they_came: Vec<u32> = (0..images.slots.len() as u32).collect();
+        if let Some(order) = order {
+            let rows = change.rows(images, &as_they_came).await?;
+            let rows = concat_batches(&self.rows, &rows)?;
+            let sorted: UInt32Array = order.sorted(rows.columns())?;
+            return Ok((vec![take_record_batch(&rows, &sorted)?], sorted.values().to_vec()));
+        }
+        let sorted = match self.identity.is_key() {
+            true => sorted_by_key(&self.index.keys(&images.slots)?)?,
+            false => None,
+        };
+        let order = sorted.map_or(as_they_came, |sorted| sorted.values().to_vec());
+        Ok((change.rows(images, &order).await?, order))
+    }
+}
+
+#[async_trait]
+impl SinkWriter for UpsertWriter {
+    async fn write(&mut self, batch: ChangelogBatch) -> Result<()> {
+        let columns = batch.rows().columns().to_vec();
+        let identified = self.identity.of_written(&columns, batch.row_count())?;
+        self.index.intern(&identified, &mut self.slots)?;
+        // A deleted row may hold its key alone, whatever the other columns take.
+        let rows = RecordBatch::try_new(Arc::clone(&self.rows), columns)?;
+        self.net.add(&self.slots, self.index.slot_count(), batch.with_rows(rows))?;
+        self.net.make_room().await
+    }
+
+    async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>> {
+        if self.net.is_empty() {
+            return Ok(Vec::new());
+        }
+        let table = reload_same(&self.table).await?;
+        let mut prepared = Prepared::default();
+        let files = match self.prepare(&table, checkpoint, &mut prepared).await {
+            Ok(files) => files,
+            Err(error) => {
+                let written = prepared.data.iter().chain(&prepared.deletes);
+                let written: Vec<String> = written.map(|file| file.file.file_path().to_owned()).collect();
+                // What stays behind is garbage, and the error is what matters.
+                let _ = table.files().delete_all(written).await;
+                return Err(error);
+            }
+        };
+        self.table = table;
+        Ok(vec![files.to_committable()?])
+    }
+
+    fn take_changes(&mut self) -> Result<Vec<StateChanges>> {
+        let positions = self.index.take_changes()?;
+        let snapshots = self.synced.take_changes(&self.ownership, self.sync.known(), self.sync.lineage())?;
+        Ok(vec![positions, snapshots])
+    }
+
+    fn load(&mut self, table: usize, rows: &RecordBatch) -> Result<()> {
+        match table {
+            POSITIONS => self.index.load(rows)?,
+            SNAPSHOTS => self.synced.load(rows)?,
+            _ => return Err(Error::internal("a sink of upserts has two tables of state")),
+        }
+        if let Some((known, lineage)) = self.synced.restored(&self.ownership) {
+            self.sync.restore(known, lineage);
+            self.has_prepared = true;
+        }
+        Ok(())
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.index.bytes() + self.net.bytes()
+    }
+}
+
+/// Describes what a writer remembers between checkpoints.
+pub(in crate::connector::iceberg::write) fn state_tables(identity: &RowIdentity) -> Vec<StateTable> {
+    vec![KeyPositions::state_table(identity), SyncedGroups::state_table()]
+}
