@@ -1,8 +1,6 @@
 //! What a query reads of a table: the files of a snapshot, without those that a condition rules out, with deletes applied and
 //! columns found by field id.
 
-#![expect(dead_code, unused_imports, reason = "the sink and metadata tables use it in the next step")]
-
 mod appended_files;
 mod bounds;
 mod column_adapter;
@@ -39,10 +37,10 @@ mod weighted_cache;
 
 use std::sync::Arc;
 
-pub(super) use delete_index::{DeleteFile, EqualityGroup, FileDeletes};
-pub(super) use key_reader::{KeyReadOptions, KeyRows, read_keys};
+pub(super) use delete_index::FileDeletes;
+pub(super) use key_reader::{KeyReadOptions, read_keys};
 pub(super) use listed_manifests::{manifested_files, snapshot_manifests};
-pub(super) use live_files::{LiveFile, live_files, snapshot_to_read};
+pub(super) use live_files::{LiveFile, live_files};
 pub(super) use manifests::ManifestedFile;
 pub(super) use scan_target::ScanTarget;
 

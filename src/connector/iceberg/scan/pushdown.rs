@@ -216,3 +216,99 @@ fn is_widening(from: &ArrowType, to: &ArrowType) -> bool {
         _ => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use arrow::array::{ArrayRef, AsArray, Float64Array, RecordBatch, StringArray};
+    use arrow::datatypes::Field;
+    use datafusion::common::ToDFSchema;
+    use datafusion::execution::context::ExecutionProps;
+    use datafusion::logical_expr::Expr;
+    use datafusion::physical_expr::create_physical_expr;
+    use datafusion::prelude::{cast, col, lit};
+
+    use super::super::tests::ieee::{self, Comparison};
+    use super::*;
+
+    const VALUES: [f64; 8] = [f64::NAN, -0.0, 0.0, 1.5, -1.5, f64::INFINITY, f64::NEG_INFINITY, 2.0];
+
+    fn schema() -> Schema {
+        Schema::new(vec![
+            Field::new("x", ArrowType::Float64, true),
+            Field::new("s", ArrowType::Utf8, true),
+            Field::new("i", ArrowType::Int32, true),
+        ])
+    }
+
+    fn physical(expr: &Expr) -> Arc<dyn PhysicalExpr> {
+        let schema = schema().to_dfschema().unwrap();
+        create_physical_expr(expr, &schema, &ExecutionProps::new()).unwrap()
+    }
+
+    fn taken(expr: &Expr) -> Option<String> {
+        for_reader(&physical(expr), &schema()).unwrap().map(|expr| expr.to_string())
+    }
+
+    #[test]
+    fn comparisons_in_arrows_order_hold_for_the_same_rows_as_ieees() {
+        let x: ArrayRef =
+            Arc::new(VALUES.iter().map(|value| Some(*value)).chain([None]).collect::<Float64Array>());
+        let (s, i) =
+            (Arc::new(StringArray::new_null(9)) as _, arrow::array::new_null_array(&ArrowType::Int32, 9));
+        let batch = RecordBatch::try_new(Arc::new(schema()), vec![x, s, i]).unwrap();
+        let comparisons = [
+            Comparison::Eq,
+            Comparison::Lt,
+            Comparison::LtEq,
+            Comparison::Gt,
+            Comparison::GtEq,
+            Comparison::NotEq,
+        ];
+        for comparison in comparisons {
+            for constant in VALUES {
+                for turned in [false, true] {
+                    let (left, right) =
+                        if turned { (lit(constant), col("x")) } else { (col("x"), lit(constant)) };
+                    let plain = physical(&ieee::compare(comparison, left, right));
+                    let rewritten = rewrite(&plain, &schema()).unwrap();
+                    let rows = |expr: &Arc<dyn PhysicalExpr>| {
+                        let array = expr.evaluate(&batch).unwrap().into_array(9).unwrap();
+                        array.as_boolean().iter().map(|holds| holds == Some(true)).collect::<Vec<_>>()
+                    };
+                    assert_eq!(rows(&rewritten), rows(&plain), "{comparison:?} {constant} {turned}");
+                    let is_rewritten = comparison != Comparison::NotEq && !constant.is_nan();
+                    assert_eq!(rewritten.as_any().is::<BinaryExpr>(), is_rewritten, "{rewritten}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn conditions_that_can_fail_stay_above() {
+        assert!(taken(&col("i").gt(lit(1))).is_some());
+        assert!(taken(&col("i").gt(lit(1)).or(col("s").is_null())).is_some());
+        assert!(taken(&cast(col("i"), ArrowType::Int64).gt(lit(1_i64))).is_some());
+        assert!(taken(&col("s").in_list(vec![lit("a")], true)).is_some());
+        assert_eq!(taken(&cast(col("s"), ArrowType::Int32).gt(lit(1))), None);
+        assert_eq!(taken(&(col("i") / lit(0)).gt(lit(1))), None);
+        assert_eq!(taken(&ieee::compare(Comparison::NotEq, col("x"), lit(1.0))), None);
+    }
+
+    #[test]
+    fn doubles_are_veiled_but_in_ieees_comparisons() {
+        let veiled = |expr: &Expr| {
+            let mut veils = 0;
+            let rewritten = rewrite(&physical(expr), &schema()).unwrap();
+            let count = |node: &Arc<dyn PhysicalExpr>| {
+                veils += usize::from(node.as_any().is::<VeiledColumn>());
+                Ok(TreeNodeRecursion::Continue)
+            };
+            rewritten.apply(count).unwrap();
+            veils
+        };
+        assert_eq!(veiled(&col("x").gt(lit(1.0))), 1);
+        assert_eq!(veiled(&col("x").in_list(vec![lit(1.0)], false).and(col("i").eq(lit(1)))), 1);
+        assert_eq!(veiled(&ieee::compare(Comparison::Gt, col("x"), lit(1.0))), 0);
+        assert_eq!(veiled(&ieee::compare(Comparison::Gt, col("x"), lit(1.0)).and(col("x").is_null())), 1);
+    }
+}

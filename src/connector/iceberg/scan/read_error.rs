@@ -6,7 +6,7 @@ use std::sync::Arc;
 use object_store::Error as StoreError;
 
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 
 /// What a file is for a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,11 +45,6 @@ impl ReadContext {
         ReadContext { table: table.ident().to_string().into(), snapshot_id }
     }
 
-    /// Returns the table's name.
-    pub(super) fn table(&self) -> &str {
-        &self.table
-    }
-
     fn file(&self, role: FileRole, location: &str) -> String {
         let snapshot = match self.snapshot_id {
             Some(id) => format!(" of snapshot {id}"),
@@ -84,14 +79,5 @@ impl ReadContext {
     /// Says that a file is of a kind that is not read.
     pub(super) fn unsupported(&self, role: FileRole, location: &str, why: &str, hint: &str) -> Error {
         Error::unsupported(format!("{} {why}", self.file(role, location))).hint(hint)
-    }
-
-    /// Names the file in an error that came while it was read, unless it is named already or the error is of another kind: a
-    /// condition of the query that fails is none of the file.
-    pub(super) fn while_reading(&self, role: FileRole, location: &str, error: Error) -> Error {
-        match error.kind() {
-            ErrorKind::Internal => self.damaged(role, location, error),
-            _ => error,
-        }
     }
 }

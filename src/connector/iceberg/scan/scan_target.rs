@@ -31,6 +31,7 @@ impl ScanTarget {
     }
 
     /// Reads the current snapshot.
+    #[cfg(test)]
     pub(in crate::connector::iceberg) fn current(table: &IcebergTable) -> ScanTarget {
         ScanTarget::new(table, ReadTarget::current(table.metadata()))
     }

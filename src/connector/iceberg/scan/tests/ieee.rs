@@ -12,7 +12,7 @@ use datafusion::logical_expr::{
 
 /// A comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) enum Comparison {
+pub(in crate::connector::iceberg::scan) enum Comparison {
     Eq,
     NotEq,
     Lt,
@@ -22,7 +22,7 @@ pub(super) enum Comparison {
 }
 
 impl Comparison {
-    pub(super) fn holds(self, left: f64, right: f64) -> bool {
+    fn holds(self, left: f64, right: f64) -> bool {
         match self {
             Comparison::Eq => left == right,
             Comparison::NotEq => left != right,
@@ -35,7 +35,7 @@ impl Comparison {
 }
 
 /// Builds a comparison of two doubles.
-pub(super) fn compare(comparison: Comparison, left: Expr, right: Expr) -> Expr {
+pub(in crate::connector::iceberg::scan) fn compare(comparison: Comparison, left: Expr, right: Expr) -> Expr {
     let function = Ieee { comparison, signature: Signature::any(2, Volatility::Immutable) };
     ScalarUDF::new_from_impl(function).call(vec![left, right])
 }

@@ -8,7 +8,8 @@ use iceberg::spec::{FormatVersion, NestedField, PrimitiveType, Type};
 use parquet::file::properties::WriterProperties;
 
 use super::test_table::{DataOptions, TestTable, schema};
-use crate::connector::iceberg::scan::{KeyReadOptions, KeyRows, live_files, read_keys};
+use crate::connector::iceberg::scan::key_reader::KeyRows;
+use crate::connector::iceberg::scan::{KeyReadOptions, live_files, read_keys};
 
 fn table(version: FormatVersion) -> TestTable {
     let columns =

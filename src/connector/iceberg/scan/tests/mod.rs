@@ -3,7 +3,7 @@
 mod damage;
 mod deletes;
 mod evolution;
-mod ieee;
+pub(super) mod ieee;
 mod keys;
 mod moved_files;
 mod other_engines;
