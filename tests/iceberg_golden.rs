@@ -5,6 +5,8 @@
 //! says how and quotes the line of the README that tells the user why; `SHOW CREATE TABLE` is compared without the lines that we
 //! leave out or add.
 
+mod exceptions;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -12,10 +14,7 @@ use chrono::DateTime;
 use regex::Regex;
 use tempfile::TempDir;
 
-mod exceptions;
-
-use exceptions::EXCEPTIONS;
-
+use self::exceptions::EXCEPTIONS;
 use crate::support::run::Lakehead;
 use crate::support::transcript::{blocks, compared, our_blocks, wanted_blocks};
 

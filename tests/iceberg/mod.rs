@@ -1,4 +1,5 @@
 //! Iceberg tables through the binary.
 
+mod explain;
 mod matrix;
 mod tutorial;
