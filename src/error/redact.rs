@@ -37,15 +37,18 @@ pub fn redact_value<'a>(key: &str, value: &'a str) -> &'a str {
     if is_sensitive_key(key) || holds_password(value) { REDACTED } else { value }
 }
 
-/// Returns whether a value is a URL with a password, as `jdbc:postgresql://host/db?password=…` or `postgresql://user:…@host`.
+/// Returns whether a value carries a password: as a URL's user, `postgresql://user:…@host`, or as a parameter, as in
+/// `jdbc:sqlite:/x.db?password=…` and `host=h password=…`.
 fn holds_password(value: &str) -> bool {
-    let Some((_, rest)) = value.split_once("://") else { return false };
-    let (authority, _) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-    let user = authority.rsplit_once('@').map(|(user, _)| user);
+    let user = value.split_once("://").and_then(|(_, rest)| {
+        let (authority, _) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+        authority.rsplit_once('@').map(|(user, _)| user)
+    });
     let in_user =
         user.and_then(|user| user.split_once(':')).is_some_and(|(_, password)| !password.is_empty());
-    let mut parameters =
-        rest.split(['?', '&', ';']).skip(1).filter_map(|parameter| parameter.split_once('='));
+    let mut parameters = value
+        .split(|character: char| character.is_whitespace() || "?&;,#".contains(character))
+        .filter_map(|parameter| parameter.split_once('='));
     in_user || parameters.any(|(name, value)| is_sensitive_key(name) && !value.is_empty())
 }
 
@@ -172,6 +175,9 @@ mod tests {
             "jdbc:postgresql://host/db?user=me&password=hidden",
             "jdbc:sqlserver://host;user=me;password=hidden",
             "https://host/x?access_token=hidden#y",
+            "jdbc:sqlite:/x.db?password=hidden",
+            "jdbc:sqlite:/x.db?cache=shared&password=hidden",
+            "host=h user=me password=hidden",
         ] {
             assert_eq!(redact_value("uri", url), REDACTED, "{url}");
             assert_eq!(redact_statement(&format!("WITH ('uri' = '{url}')")), "WITH ('uri' = '******')");
