@@ -15,6 +15,7 @@
 mod catalog;
 mod commit;
 mod error;
+mod known_properties;
 mod metadata_table;
 mod options;
 mod partition_text;

@@ -69,6 +69,10 @@ impl Database for Sqlite {
         "SELECT name FROM pragma_table_info($1)"
     }
 
+    fn answers_are_final(&self) -> bool {
+        true
+    }
+
     async fn read(&self, query: Statement) -> Result<Vec<Row>> {
         let rows = self.with(move |connection| {
             let mut prepared = connection.prepare(&numbered(&query.sql))?;
@@ -87,21 +91,41 @@ impl Database for Sqlite {
                 let parameters = params_from_iter(&statement.parameters);
                 Ok(transaction.execute(&numbered(&statement.sql), parameters)? as u64)
             };
-            let counts = statements.iter().map(execute).collect::<rusqlite::Result<_>>()?;
-            transaction.commit()?;
-            Ok(counts)
+            let counts = statements.iter().map(execute).collect::<rusqlite::Result<Vec<u64>>>()?;
+            Ok((counts, transaction.commit()))
         });
-        let written = write.await.map_err(WriteError::Unknown)?;
-        written.map_err(|error| {
-            let code = error.sqlite_error_code();
-            let error = failure(&self.path, error);
-            match code {
-                Some(ErrorCode::ConstraintViolation) => WriteError::Exists(error),
-                Some(ErrorCode::SystemIoFailure) => WriteError::Unknown(error),
-                _ => WriteError::Failed(error),
+        match write.await.map_err(WriteError::Unknown)? {
+            Ok((counts, Ok(()))) => Ok(counts),
+            Ok((_, Err(error))) => {
+                let is_definite = is_definite(error.sqlite_error_code());
+                let error = failure(&self.path, error);
+                Err(if is_definite { WriteError::Failed(error) } else { WriteError::Unknown(error) })
             }
-        })
+            // What fails before COMMIT is rolled back.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Err(WriteError::Exists(failure(&self.path, error)))
+            }
+            Err(error) => Err(WriteError::Failed(failure(&self.path, error))),
+        }
     }
+}
+
+/// Returns whether COMMIT has changed nothing when it fails so. Of a disk that is full or broken nobody knows.
+fn is_definite(code: Option<ErrorCode>) -> bool {
+    matches!(
+        code,
+        Some(
+            ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::AuthorizationForStatementDenied
+                | ErrorCode::NotADatabase
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::ConstraintViolation
+        )
+    )
 }
 
 /// Converts an error of SQLite.
