@@ -298,7 +298,7 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
         file: "time_travel_2",
         block: 17,
         ours: &[
-            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.IllegalArgumentException: Cannot use ref 'b1', already set snapshot id=<snapshot-1>",
+            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.IllegalArgumentException: Cannot use ref 'b1', already set snapshot id=<id>",
         ],
         because: "`snapshot-id`, `tag` and `branch` of an Iceberg table together",
     },
