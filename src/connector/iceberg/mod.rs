@@ -3,6 +3,7 @@
 //! ```text
 //! storage/   files by location, over object_store
 //! catalog/   where tables are found and changed: CommitCatalog (Hadoop layout, SQL), and Flink's view of it
+//! manifest/  manifests as they are read, and the files that they list
 //! commit/    the one way in which a snapshot comes to be
 //! write/     data files, position deletes, the index of keys, the sink
 //! scan/      what a query reads: pruned files, deletes applied, columns by field id
@@ -15,6 +16,8 @@
 mod catalog;
 mod commit;
 mod error;
+mod field_history;
+mod manifest;
 mod metadata_table;
 mod options;
 mod partition_text;

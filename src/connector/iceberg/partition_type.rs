@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use iceberg::spec::{PartitionField, PartitionSpec, PrimitiveType, Struct, TableMetadata, Transform, Type};
 
+use super::field_history::field_of_any_schema;
 use crate::error::{Error, Result};
 
 /// A field of partitions.
@@ -83,24 +84,18 @@ fn partition_column(metadata: &TableMetadata, field: &PartitionField) -> Result<
             "partition field '{name}' has a transform that is not known"
         )));
     }
-    let source = source_type(metadata, field.source_id).ok_or_else(|| {
+    let source = field_of_any_schema(metadata, field.source_id).ok_or_else(|| {
         Error::data(format!(
             "no schema has column {}, which partition field '{name}' is made of",
             field.source_id
         ))
     })?;
-    let result = transform.result_type(source).map_err(crate::connector::iceberg::error::from_iceberg)?;
+    let result =
+        transform.result_type(&source.field_type).map_err(crate::connector::iceberg::error::from_iceberg)?;
     match result {
         Type::Primitive(data_type) => {
             Ok(PartitionColumn { field_id: field.field_id, name, transform, data_type })
         }
         _ => Err(Error::data(format!("partition field '{name}' is made of a nested column"))),
     }
-}
-
-/// Returns the type of a column, which may be one that was dropped.
-fn source_type(metadata: &TableMetadata, id: i32) -> Option<&Type> {
-    let current = metadata.current_schema().field_by_id(id);
-    let field = current.or_else(|| metadata.schemas_iter().find_map(|schema| schema.field_by_id(id)))?;
-    Some(&field.field_type)
 }

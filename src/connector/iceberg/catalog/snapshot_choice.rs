@@ -8,8 +8,9 @@ use iceberg::spec::{MAIN_BRANCH, Operation, SnapshotReference, SnapshotRetention
 use iceberg::{TableRequirement, TableUpdate};
 
 use crate::connector::iceberg::commit::{
-    MetadataChange, SnapshotChange, SnapshotPlan, TableFile, commit_snapshot, commit_updates,
+    MetadataChange, SnapshotChange, SnapshotPlan, commit_snapshot, commit_updates,
 };
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::scan::live_files;
 use crate::connector::iceberg::snapshot_refs::snapshot_refs;
 use crate::connector::iceberg::table::IcebergTable;

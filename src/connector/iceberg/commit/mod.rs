@@ -26,4 +26,4 @@ pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, comm
 pub(super) use marker::{
     CommitMarker, RESOLVED_DELETES, committed_checkpoint, forget, is_committed, lineage_of,
 };
-pub(super) use snapshot_change::{FileRemoval, SnapshotChange, TableFile};
+pub(super) use snapshot_change::{FileRemoval, SnapshotChange};

@@ -14,13 +14,14 @@ use iceberg::spec::{
 use iceberg::{TableRequirement, TableUpdate};
 use uuid::Uuid;
 
+use super::SnapshotChange;
 use super::commit_loop::Attempt;
 use super::manifest_merge::ManifestMerge;
-use super::manifest_store::{LoadedManifest, ManifestStore, SnapshotManifest, with_context};
+use super::manifest_store::{ManifestStore, SnapshotManifest, with_context};
 use super::removal_filter::RemovalFilter;
 use super::snapshot_summary::SummaryCounts;
-use super::{SnapshotChange, TableFile};
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::manifest::{RewrittenManifest, TableFile};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
 
@@ -174,17 +175,17 @@ impl<'a> SnapshotProducer<'a> {
     async fn remove_from(
         &mut self,
         manifest: &ManifestFile,
-        loaded: LoadedManifest,
+        loaded: RewrittenManifest,
         filter: &mut RemovalFilter,
     ) -> Result<Option<SnapshotManifest>> {
         let spec_id = manifest.partition_spec_id;
-        let LoadedManifest { schema, spec, entries } = loaded;
+        let RewrittenManifest { schema, entries } = loaded;
         let goes: Vec<bool> =
             entries.iter().map(|entry| entry.is_alive() && filter.takes(spec_id, entry)).collect();
         if !goes.contains(&true) {
             return Ok(None);
         }
-        let mut copy = self.store.create_with(schema, spec, manifest.content)?;
+        let mut copy = self.store.create_with(schema, spec_id, manifest.content)?;
         for (entry, goes) in entries.into_iter().zip(goes) {
             if goes {
                 self.counts.remove(spec_id, &entry.data_file);
@@ -241,11 +242,14 @@ impl<'a> SnapshotProducer<'a> {
         let mut merged = None;
         for some in group.chunks(READS) {
             let loaded = try_join_all(some.iter().map(|at| self.store.read(&kept[*at]))).await?;
-            for (at, LoadedManifest { schema, spec, entries }) in some.iter().zip(loaded) {
+            for (at, RewrittenManifest { schema, entries }) in some.iter().zip(loaded) {
                 // The newest comes first: its schema knows the columns of all.
                 let manifest = match &mut merged {
                     Some(manifest) => manifest,
-                    None => merged.insert(self.store.create_with(schema, spec, kept[*at].content)?),
+                    None => {
+                        let (spec_id, content) = (kept[*at].partition_spec_id, kept[*at].content);
+                        merged.insert(self.store.create_with(schema, spec_id, content)?)
+                    }
                 };
                 for entry in entries.into_iter().filter(iceberg::spec::ManifestEntry::is_alive) {
                     manifest.keep(entry)?;

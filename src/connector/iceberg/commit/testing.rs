@@ -19,8 +19,9 @@ use iceberg::{
 };
 use tempfile::TempDir;
 
-use super::{FileRemoval, SnapshotChange, TableFile, commit_snapshot};
+use super::{FileRemoval, SnapshotChange, commit_snapshot};
 use crate::connector::iceberg::catalog::{CommitCatalog, CommitError};
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
@@ -74,6 +75,16 @@ impl TestCatalog {
 
     pub(super) fn next_commits(&self, faults: &[Fault]) {
         self.faults.lock().unwrap().extend(faults);
+    }
+
+    /// Changes the JSON form of a table's metadata, as another engine may have written it.
+    pub(super) fn rewrite(&self, table: &IcebergTable, change: impl FnOnce(&mut serde_json::Value)) {
+        let mut tables = self.tables.lock().unwrap();
+        let (location, metadata) = tables.get_mut(table.ident()).unwrap();
+        let mut json = serde_json::to_value(&*metadata).unwrap();
+        change(&mut json);
+        *metadata = serde_json::from_value(json).unwrap();
+        *location = self.write(metadata);
     }
 
     /// Drops a table.

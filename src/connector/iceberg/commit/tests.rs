@@ -1,6 +1,6 @@
 //! Commits of all kinds on real files: what a snapshot then holds, and what it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use iceberg::TableUpdate;
@@ -11,6 +11,8 @@ use super::testing::{
     paths, removing, summary,
 };
 use super::{FileRemoval, MetadataChange, SnapshotChange, commit_snapshot, commit_updates};
+use crate::connector::iceberg::manifest::{ManifestReader, PartitionKey};
+use crate::connector::iceberg::scan::live_files;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::testing::block_on;
 use crate::error::ErrorKind;
@@ -97,7 +99,7 @@ fn partitions_and_whole_tables_are_replaced_in_one_snapshot() {
                 ..SnapshotChange::default()
             };
             let table = committed(&table, files(&[("x1", "x"), ("x2", "x"), ("y1", "y")])).await;
-            let removal = FileRemoval::Partitions(vec![(0, partition("x"))]);
+            let removal = FileRemoval::Partitions(HashSet::from([PartitionKey::of(0, &partition("x"))]));
             let table = committed(&table, SnapshotChange { removal, ..files(&[("x3", "x")]) }).await;
             assert_eq!(paths(&table).await, ["x3", "y1"]);
             assert_eq!(operation(&table), Operation::Overwrite);
@@ -185,7 +187,7 @@ fn nothing_to_change_is_no_commit() {
         for removal in [
             FileRemoval::Nothing,
             FileRemoval::Everything,
-            FileRemoval::Partitions(vec![(0, partition("x"))]),
+            FileRemoval::Partitions(HashSet::from([PartitionKey::of(0, &partition("x"))])),
             removing(&[]),
         ] {
             let summary = summary.clone();
@@ -321,5 +323,36 @@ fn eight_writers_lose_nothing() {
         // What attempts in vain have written is gone: a list for each snapshot, a manifest for each file, and those merged.
         let lists = metadata_files(&table, ".avro").into_iter().filter(|name| name.starts_with("snap-"));
         assert_eq!(lists.count(), 40);
+    });
+}
+
+#[test]
+fn a_table_of_format_1_with_a_dropped_partition_field_goes_on_being_written() {
+    block_on(async {
+        let catalog = TestCatalog::new();
+        let table = catalog.table(FormatVersion::V1, true).await;
+        catalog.rewrite(&table, |json| {
+            let void =
+                serde_json::json!([{"name": "d", "transform": "void", "source-id": 2, "field-id": 1000}]);
+            json["partition-specs"] = serde_json::json!([{"spec-id": 0, "fields": void}]);
+            json["partition-spec"] = void;
+        });
+        let mut table = table.reload().await.unwrap();
+        let add = |path: &str| SnapshotChange {
+            data: vec![data_in(0, path, Struct::from_iter([None]), 1)],
+            ..SnapshotChange::default()
+        };
+        for n in 0..25 {
+            table = committed(&table, add(&format!("f{n:02}"))).await;
+        }
+        let reader = ManifestReader::new(&table, None);
+        let manifests = reader.list(table.metadata().current_snapshot().unwrap()).await.unwrap();
+        assert!(manifests.len() < 20, "{} manifests were merged", manifests.len());
+        let removal = FileRemoval::Partitions([PartitionKey::of(0, &Struct::from_iter([None]))].into());
+        let table = committed(&table, SnapshotChange { removal, ..add("g") }).await;
+        let files = live_files(&table, None).await.unwrap();
+        assert_eq!(files.iter().map(|live| live.data.file.file_path()).collect::<Vec<_>>(), ["g"]);
+        let everything = reader.files(&manifests).await.unwrap();
+        assert_eq!(everything.iter().map(|listed| listed.len()).sum::<usize>(), 25);
     });
 }

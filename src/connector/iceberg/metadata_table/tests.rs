@@ -12,9 +12,8 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::connector::iceberg::catalog::{CommitCatalog, HadoopCatalog};
-use crate::connector::iceberg::commit::{
-    MetadataChange, SnapshotChange, TableFile, commit_snapshot, commit_updates,
-};
+use crate::connector::iceberg::commit::{MetadataChange, SnapshotChange, commit_snapshot, commit_updates};
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::testing::{Table, read_all};
 use crate::connector::{Frame, Projection, SourceEvent};

@@ -1,6 +1,6 @@
 //! A query's conditions as tests on columns: what files can be ruled out by. What is not understood counts as true.
 
-use arrow::datatypes::DataType as ArrowType;
+use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator};
 use iceberg::spec::{PrimitiveType, Type};
@@ -337,10 +337,12 @@ fn reads_as_is(column: &PrimitiveType, read: &ArrowType) -> bool {
         (P::Decimal { precision, scale }, A::Decimal128(read_precision, read_scale)) => {
             *precision == u32::from(*read_precision) && i64::from(*scale) == i64::from(*read_scale)
         }
-        (P::Int | P::Long | P::Float | P::Double | P::Decimal { .. }, _) => false,
-        // A time loses its microseconds, so that equal ones may differ in the file.
-        (P::Time, _) => false,
-        _ => true,
+        // A coarser type loses digits, so that equal values may differ in the file. Every type that is read of a time is coarser.
+        (P::Timestamp | P::Timestamptz, A::Timestamp(unit, _)) => *unit >= TimeUnit::Microsecond,
+        (P::TimestampNs | P::TimestamptzNs, A::Timestamp(unit, _)) => *unit >= TimeUnit::Nanosecond,
+        (P::Date, A::Date32) | (P::Boolean, A::Boolean) => true,
+        (P::String, A::Utf8) | (P::Binary | P::Fixed(_) | P::Uuid, A::Binary) => true,
+        _ => false,
     }
 }
 
@@ -480,6 +482,26 @@ mod tests {
         assert_eq!(whole(!col("i").gt(lit(1))), Condition::True);
         assert_eq!(whole(col("t").eq(lit(ScalarValue::Time32Millisecond(Some(1))))), Condition::True);
         assert_eq!(test(col("i").eq(lit(1)).and(col("x").gt(lit(1.0)))), Test::OneOf(vec![number(1)]));
+    }
+
+    #[test]
+    fn a_timestamp_that_is_read_in_a_coarser_unit_rules_nothing_out() {
+        let stored = |column| NestedField::optional(1, "ts", Type::Primitive(column));
+        let read = |column, unit| {
+            let field = arrow::datatypes::Field::new("ts", ArrowType::Timestamp(unit, None), true);
+            ReadColumn::with_type(&stored(column), std::sync::Arc::new(field)).unwrap()
+        };
+        let millis = col("ts").eq(lit(ScalarValue::TimestampMillisecond(Some(1), None)));
+        for (column, unit, is_exact) in [
+            (PrimitiveType::Timestamp, TimeUnit::Millisecond, false),
+            (PrimitiveType::Timestamp, TimeUnit::Microsecond, true),
+            (PrimitiveType::Timestamp, TimeUnit::Nanosecond, true),
+            (PrimitiveType::TimestampNs, TimeUnit::Microsecond, false),
+            (PrimitiveType::TimestampNs, TimeUnit::Nanosecond, true),
+        ] {
+            let condition = Condition::of_filters(std::slice::from_ref(&millis), &[read(column, unit)]);
+            assert_eq!(condition != Condition::True, is_exact, "{unit:?}");
+        }
     }
 
     #[test]

@@ -22,7 +22,7 @@ use super::delete_index::{DeleteFile, EqualityGroup};
 use super::file_columns::{ColumnSource, FileColumns};
 use super::parquet_files::ParquetFiles;
 use super::read_column::ReadColumn;
-use super::read_error::FileRole;
+use crate::connector::iceberg::manifest::FileRole;
 use crate::error::{Error, Result};
 
 /// The keys that a group deletes.

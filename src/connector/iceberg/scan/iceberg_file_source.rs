@@ -34,8 +34,8 @@ use super::parquet_files::{DataFileReaders, ParquetFiles};
 use super::position_deletes::{PositionDeletes, access_plan};
 use super::pushdown::for_reader;
 use super::read_column::ReadColumn;
-use super::read_error::FileRole;
 use super::scan_file::ScanFile;
+use crate::connector::iceberg::manifest::FileRole;
 use crate::error::Error;
 
 /// What all files of a scan share.

@@ -27,9 +27,10 @@ use super::live_files::LiveFile;
 use super::parquet_files::ParquetFiles;
 use super::position_deletes::PositionDeletes;
 use super::read_column::ReadColumn;
-use super::read_error::{FileRole, ReadContext};
 use super::scan_file::{check_format, partition_constants};
 use super::wanted_keys::{KeyBounds, between, bounds_of_file, may_contain};
+use crate::connector::iceberg::field_history::column_of_any_schema;
+use crate::connector::iceberg::manifest::{FileRole, ReadContext};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 
@@ -158,12 +159,10 @@ impl KeyRead {
         let columns = key_field_ids.iter().map(column).collect::<Result<Vec<_>>>()?;
         let mut other_columns: HashMap<i32, ReadColumn> = HashMap::new();
         for id in files.iter().flat_map(|live| &live.deletes.equality).flat_map(|group| &group.field_ids) {
-            let mut schemas: Vec<_> = metadata.schemas_iter().collect();
-            schemas.sort_by_key(|schema| std::cmp::Reverse(schema.schema_id()));
-            let current = metadata.current_schema().as_struct().field_by_id(*id);
-            let field = current
-                .or_else(|| schemas.into_iter().find_map(|schema| schema.as_struct().field_by_id(*id)));
-            if let Some(field) = field {
+            if other_columns.contains_key(id) {
+                continue;
+            }
+            if let Some(field) = column_of_any_schema(metadata, *id) {
                 other_columns.insert(*id, ReadColumn::of_field(field)?);
             }
         }

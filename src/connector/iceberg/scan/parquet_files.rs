@@ -20,8 +20,7 @@ use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
 
-use super::read_error::{FileRole, ReadContext};
-use super::weighted_cache::WeightedCache;
+use crate::connector::iceberg::manifest::{FileRole, ReadContext, WeightedCache};
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -19,10 +19,9 @@ use parquet::file::metadata::RowGroupMetaData;
 use roaring::RoaringTreemap;
 use tokio::sync::OnceCell;
 
-use super::delete_index::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, DeleteFile, FileDeletes};
-use super::manifests::read_all;
+use super::delete_index::{DeleteFile, FileDeletes};
 use super::parquet_files::ParquetFiles;
-use super::read_error::FileRole;
+use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, FileRole, read_all};
 use crate::error::{Error, Result};
 
 /// How many delete files of one data file are read at the same time.
@@ -74,7 +73,7 @@ impl PositionDeletes {
 
     /// Returns what one delete file says of a data file.
     async fn add_positions(&self, path: &str, delete: &DeleteFile) -> Result<RoaringTreemap> {
-        if delete.referenced_data_file().is_some() {
+        if delete.file.referenced_data_file().is_some() {
             return match self.read_positions(delete, true).await? {
                 Deleted::OneFile(positions) => Ok(positions),
                 Deleted::Files(mut files) => Ok(files.remove(path).unwrap_or_default()),

@@ -7,7 +7,8 @@ use iceberg::spec::{Datum, FieldSummary, ManifestFile, PrimitiveType, TableMetad
 
 use super::bounds::{BoundValue, Bounds, Test};
 use super::condition::{ColumnTest, Condition};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::field_history::field_of_any_schema;
+use crate::connector::iceberg::manifest::TableFile;
 
 /// The conditions of a scan, ready to be asked.
 #[derive(Debug)]
@@ -30,9 +31,7 @@ impl Pruning {
     pub(super) fn new(condition: Condition, metadata: &TableMetadata) -> Pruning {
         let fields = |spec: &iceberg::spec::PartitionSpecRef| {
             let field = |field: &iceberg::spec::PartitionField| {
-                let source = metadata.current_schema().field_by_id(field.source_id).or_else(|| {
-                    metadata.schemas_iter().find_map(|schema| schema.field_by_id(field.source_id))
-                });
+                let source = field_of_any_schema(metadata, field.source_id);
                 let value = source.and_then(|source| field.transform.result_type(&source.field_type).ok());
                 let value = match value {
                     Some(Type::Primitive(value)) => Some(value),

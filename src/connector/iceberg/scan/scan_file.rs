@@ -8,8 +8,7 @@ use iceberg::spec::{DataFileFormat, Literal, TableMetadata, Transform};
 
 use super::live_files::LiveFile;
 use super::read_column::{ReadColumn, scalar};
-use super::read_error::{FileRole, ReadContext};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::{FileRole, ReadContext, TableFile};
 use crate::error::Result;
 
 /// A data file of a scan.

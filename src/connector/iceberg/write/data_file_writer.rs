@@ -15,7 +15,7 @@ use super::parquet_file::{FinishedFile, ParquetFile};
 use super::parquet_format::ParquetFormat;
 use super::partition_splitter::{Partition, PartitionSplitter};
 use super::write_settings::WriteSettings;
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};

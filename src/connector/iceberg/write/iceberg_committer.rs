@@ -1,11 +1,11 @@
 //! Makes what all writers have prepared for a checkpoint one snapshot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
-use iceberg::spec::{DataContentType, Struct, TableMetadata};
+use iceberg::spec::{DataContentType, TableMetadata};
 
 use super::file_names::FileNames;
 use super::file_schema::{FileSchema, WrittenColumns};
@@ -16,9 +16,10 @@ use super::upsert::{DeleteResolver, PreparedUpsert, RowIdentity};
 use super::write_options::WriteOptions;
 use super::write_settings::WriteSettings;
 use crate::connector::iceberg::commit::{
-    CommitMarker, FileRemoval, RESOLVED_DELETES, SnapshotChange, SnapshotPlan, TableFile, commit_snapshot,
-    forget, is_committed, lineage_of,
+    CommitMarker, FileRemoval, RESOLVED_DELETES, SnapshotChange, SnapshotPlan, commit_snapshot, forget,
+    is_committed, lineage_of,
 };
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{Committable, Committer, CompletedCheckpoint};
 use crate::error::{Error, ErrorKind, Result};
@@ -309,17 +310,14 @@ fn removal(pending: &[&Member], metadata: &TableMetadata) -> FileRemoval {
     if pending.iter().any(|member| member.prepared.replaced == Replaced::Everything) {
         return FileRemoval::Everything;
     }
-    let mut partitions: Vec<(i32, Struct)> = Vec::new();
+    let mut partitions = HashSet::new();
     let touching = pending.iter().filter(|member| member.prepared.replaced == Replaced::TouchedPartitions);
     for written in touching.flat_map(|member| member.data.iter().chain(&member.deletes)) {
         let spec = metadata.partition_spec_by_id(written.spec_id);
         if spec.is_none_or(|spec| spec.is_unpartitioned()) {
             return FileRemoval::Everything;
         }
-        let partition = (written.spec_id, written.file.partition().clone());
-        if !partitions.contains(&partition) {
-            partitions.push(partition);
-        }
+        partitions.insert(written.partition_key());
     }
     if partitions.is_empty() { FileRemoval::Nothing } else { FileRemoval::Partitions(partitions) }
 }

@@ -7,7 +7,7 @@ use arrow::datatypes::SchemaRef;
 
 use super::data_file_writer::RowPlace;
 use super::position_delete_writer::DeletedRows;
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::error::Result;
 use crate::state::{KeyIndex, hash_rows};
 

@@ -3,13 +3,12 @@
 use std::collections::{HashMap, HashSet};
 
 use futures::TryStreamExt;
-use iceberg::spec::ManifestFile;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use tracing::{info, warn};
 
 use super::file_names::FileNames;
-use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::manifest::ManifestReader;
 use crate::connector::iceberg::storage::store_error;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::Result;
@@ -60,15 +59,13 @@ async fn list(store: &dyn ObjectStore, folder: &Path) -> object_store::Result<Ve
 
 /// Takes files out that any snapshot knows.
 async fn keep_known(table: &IcebergTable, found: &mut HashMap<Path, String>) -> Result<()> {
+    let reader = ManifestReader::new(table, None);
     let mut seen = HashSet::new();
     for snapshot in table.metadata().snapshots() {
-        let manifests = table.table().manifest_list_reader(snapshot).load().await.map_err(from_iceberg)?;
-        let new = manifests.entries().iter().filter(|of| seen.insert(of.manifest_path.clone()));
-        for manifest in new.collect::<Vec<&ManifestFile>>() {
-            let manifest = manifest.load_manifest(table.file_io()).await.map_err(from_iceberg)?;
-            for entry in manifest.entries() {
-                found.remove(&table.files().resolve(entry.file_path())?.1);
-            }
+        let manifests = reader.list(snapshot).await?;
+        let new = manifests.iter().filter(|of| seen.insert(of.manifest_path.clone()));
+        for listed in reader.files(new).await?.iter().flat_map(|listed| listed.iter()) {
+            found.remove(&table.files().resolve(listed.file.file.file_path())?.1);
         }
         if found.is_empty() {
             break;

@@ -21,14 +21,10 @@ use super::parquet_file::ParquetFile;
 use super::parquet_format::ParquetFormat;
 use super::partition_path::partition_path;
 use super::write_settings::WriteSettings;
-use crate::connector::iceberg::commit::TableFile;
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, PartitionKey, TableFile};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
-
-/// The field ids that the specification reserves for position deletes.
-const FILE_PATH_ID: i32 = 2_147_483_546;
-const POSITION_ID: i32 = 2_147_483_545;
 
 /// With more data files than this in one commit, a delete file is for a partition.
 const FILE_SCOPED_MAX: usize = 64;
@@ -101,9 +97,9 @@ impl PositionDeleteWriter {
         if deleted.len() <= FILE_SCOPED_MAX {
             groups.extend(deleted.into_iter().map(|deleted| vec![deleted]));
         } else {
-            let mut group_of: HashMap<(i32, Struct), usize> = HashMap::new();
+            let mut group_of: HashMap<PartitionKey, usize> = HashMap::new();
             for deleted in deleted {
-                let partition = (deleted.spec_id, deleted.partition.clone());
+                let partition = PartitionKey::of(deleted.spec_id, &deleted.partition);
                 let group = *group_of.entry(partition).or_insert_with(|| {
                     groups.push(Vec::new());
                     groups.len() - 1
@@ -175,8 +171,8 @@ impl PositionDeleteWriter {
 fn format(settings: &WriteSettings) -> Result<ParquetFormat> {
     let required = |id, name: &str, of| Arc::new(NestedField::required(id, name, Type::Primitive(of)));
     let fields = [
-        required(FILE_PATH_ID, "file_path", PrimitiveType::String),
-        required(POSITION_ID, "pos", PrimitiveType::Long),
+        required(DELETE_FILE_PATH_ID, "file_path", PrimitiveType::String),
+        required(DELETE_FILE_POS_ID, "pos", PrimitiveType::Long),
     ];
     let schema = Schema::builder().with_fields(fields).build().map_err(from_iceberg)?;
     let field = |id: i32, name: &str, data_type| {
@@ -185,8 +181,8 @@ fn format(settings: &WriteSettings) -> Result<ParquetFormat> {
     };
     let path_type = ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8));
     let arrow = ArrowSchema::new(vec![
-        field(FILE_PATH_ID, "file_path", path_type),
-        field(POSITION_ID, "pos", ArrowType::Int64),
+        field(DELETE_FILE_PATH_ID, "file_path", path_type),
+        field(DELETE_FILE_POS_ID, "pos", ArrowType::Int64),
     ]);
     ParquetFormat::new(
         &schema,
@@ -248,9 +244,9 @@ mod tests {
             assert_eq!(file.content_type(), DataContentType::PositionDeletes);
             assert_eq!(file.referenced_data_file(), Some(given.path.clone()));
             assert_eq!(file.record_count(), given.positions.len() as u64);
-            assert_eq!(file.lower_bounds()[&FILE_PATH_ID], Datum::string(&given.path));
-            assert_eq!(file.upper_bounds()[&FILE_PATH_ID], Datum::string(&given.path));
-            assert_eq!(file.lower_bounds()[&POSITION_ID], Datum::long(given.positions[0] as i64));
+            assert_eq!(file.lower_bounds()[&DELETE_FILE_PATH_ID], Datum::string(&given.path));
+            assert_eq!(file.upper_bounds()[&DELETE_FILE_PATH_ID], Datum::string(&given.path));
+            assert_eq!(file.lower_bounds()[&DELETE_FILE_POS_ID], Datum::long(given.positions[0] as i64));
             assert!(file.file_path().ends_with("-deletes.parquet"));
             assert_eq!(file.sort_order_id(), None);
         }
@@ -269,8 +265,8 @@ mod tests {
             assert!(content.is_sorted());
             let (first, last) = (&content[0].0, &content[79].0);
             assert_eq!(file.file.referenced_data_file(), None);
-            assert_eq!(file.file.lower_bounds()[&FILE_PATH_ID], Datum::string(first));
-            assert_eq!(file.file.upper_bounds()[&FILE_PATH_ID], Datum::string(last));
+            assert_eq!(file.file.lower_bounds()[&DELETE_FILE_PATH_ID], Datum::string(first));
+            assert_eq!(file.file.upper_bounds()[&DELETE_FILE_PATH_ID], Datum::string(last));
             let Some(Literal::Primitive(iceberg::spec::PrimitiveLiteral::Long(id))) =
                 &file.file.partition()[0]
             else {

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::file_record::FileRecord;
 use super::upsert::{Lookup, LookupRecord};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::{CheckpointId, Committable};
 use crate::error::{Error, ErrorKind, Result};
 

@@ -5,7 +5,7 @@ use std::fs;
 use iceberg::spec::{DataContentType, DataFileBuilder, DataFileFormat, FormatVersion, PrimitiveType};
 
 use super::test_table::{DataOptions, TestTable, schema};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::error::{Error, ErrorKind};
 
 fn people(version: FormatVersion) -> TestTable {

@@ -17,7 +17,7 @@ use super::index_sync::{KnownSnapshot, row_number, wanted_keys};
 use super::indexed_files::IndexedFiles;
 use super::replaced_rows::{Lookup, ReplacedRows};
 use super::row_identity::{RowIdentity, row_hash_of};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::scan::{FileDeletes, KeyReadOptions, LiveFile, live_files, read_keys};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::write::position_delete_writer::DeletedRows;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 
 /// Files by number.
 #[derive(Debug, Default)]

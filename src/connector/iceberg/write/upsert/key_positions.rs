@@ -345,7 +345,7 @@ fn damaged() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connector::iceberg::commit::TableFile;
+    use crate::connector::iceberg::manifest::TableFile;
     use crate::connector::iceberg::write::file_schema::WrittenColumns;
     use crate::state::key_group;
     use arrow::array::{Int32Array, StringArray};

@@ -16,7 +16,8 @@ use tempfile::TempDir;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::connector::iceberg::catalog::{CommitCatalog, HadoopCatalog};
-use crate::connector::iceberg::commit::{FileRemoval, SnapshotChange, TableFile, commit_snapshot};
+use crate::connector::iceberg::commit::{FileRemoval, SnapshotChange, commit_snapshot};
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::scan::{KeyReadOptions, live_files, read_keys};
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
