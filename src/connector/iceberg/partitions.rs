@@ -7,8 +7,7 @@ use std::sync::Arc;
 use iceberg::spec::{Literal, PrimitiveLiteral, Struct};
 
 use super::manifest::{PartitionKey, TableFile};
-use super::partition_text::partition_text;
-use super::partition_type::{spec_columns, spec_of};
+use super::partition::{PartitionColumn, partition_text, spec_columns, spec_of};
 use super::scan::{LiveFile, live_files};
 use super::table::IcebergTable;
 use crate::catalog::PartitionName;
@@ -37,7 +36,7 @@ pub(super) async fn list_partitions(table: &IcebergTable) -> Result<Vec<Partitio
     let mut names = Vec::with_capacity(partitions.len());
     for (_, file) in partitions {
         let columns = spec_columns(metadata, spec_of(metadata, file.spec_id, &name)?)?;
-        let text = |(column, value): (&super::partition_type::PartitionColumn, &Option<PrimitiveLiteral>)| {
+        let text = |(column, value): (&PartitionColumn, &Option<PrimitiveLiteral>)| {
             (column.name.clone(), partition_text(column.transform, &column.data_type, value.as_ref()))
         };
         names.push(columns.iter().zip(&values_of(file.file.partition())).map(text).collect());

@@ -12,6 +12,7 @@ use crate::connector::iceberg::commit::{
 };
 use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::scan::live_files;
+use crate::connector::iceberg::snapshot_history::ancestors;
 use crate::connector::iceberg::snapshot_refs::snapshot_refs;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
@@ -80,8 +81,7 @@ fn follows_current(metadata: &TableMetadata, id: i64) -> Result<bool> {
         let message = format!("Cannot cherrypick snapshot {id}: {reason}");
         Err(Error::validation(message).class(FlinkClass::ICEBERG_VALIDATION))
     };
-    let mut ancestor = metadata.current_snapshot();
-    while let Some(present) = ancestor {
+    for present in ancestors(metadata, metadata.current_snapshot()) {
         if present.snapshot_id() == id {
             return refuse("already an ancestor".to_owned());
         }
@@ -89,7 +89,6 @@ fn follows_current(metadata: &TableMetadata, id: i64) -> Result<bool> {
         if source.is_some_and(|source| *source == id.to_string()) {
             return refuse(format!("already picked to create ancestor {}", present.snapshot_id()));
         }
-        ancestor = present.parent_snapshot_id().and_then(|parent| metadata.snapshot_by_id(parent));
     }
     let follows = snapshot.parent_snapshot_id() == metadata.current_snapshot_id();
     if !follows && snapshot.summary().operation != Operation::Append {

@@ -15,6 +15,8 @@ use super::SnapshotChange;
 use super::retry_policy::RetryPolicy;
 use super::snapshot_producer::SnapshotProducer;
 use crate::connector::iceberg::catalog::CommitError;
+use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
+use crate::connector::iceberg::snapshot_refs::snapshot_refs;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
@@ -314,16 +316,13 @@ async fn remove_files(table: &IcebergTable, paths: &[String]) {
 /// Returns whether a table already is what updates would make of it.
 fn changes_nothing(metadata: &TableMetadata, updates: &[TableUpdate]) -> bool {
     let apply = || {
-        let mut builder = metadata.clone().into_builder(None);
+        let mut builder = metadata_builder(metadata, None)?;
         for update in updates {
             builder = update.clone().apply(builder)?;
         }
-        Ok::<_, iceberg::Error>(builder.build()?.metadata)
+        Ok::<_, iceberg::Error>(build_metadata(builder)?.metadata)
     };
     let Ok(after) = apply() else { return false };
-    let refs = |metadata: &TableMetadata| {
-        serde_json::to_value(metadata).ok().and_then(|mut json| json.get_mut("refs").map(std::mem::take))
-    };
     after.format_version() == metadata.format_version()
         && after.location() == metadata.location()
         && after.properties() == metadata.properties()
@@ -331,5 +330,5 @@ fn changes_nothing(metadata: &TableMetadata, updates: &[TableUpdate]) -> bool {
         && after.default_partition_spec() == metadata.default_partition_spec()
         && after.default_sort_order() == metadata.default_sort_order()
         && after.snapshots().len() == metadata.snapshots().len()
-        && refs(&after) == refs(metadata)
+        && snapshot_refs(&after).ok() == snapshot_refs(metadata).ok()
 }

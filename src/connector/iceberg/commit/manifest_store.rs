@@ -18,7 +18,7 @@ use uuid::Uuid;
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::field_history::schemas_newest_first;
 use crate::connector::iceberg::manifest::{ManifestReader, RewrittenManifest, TableFile};
-use crate::connector::iceberg::partition_type::spec_of;
+use crate::connector::iceberg::partition::spec_of;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 

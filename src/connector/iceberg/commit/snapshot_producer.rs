@@ -20,8 +20,10 @@ use super::manifest_merge::ManifestMerge;
 use super::manifest_store::{ManifestStore, SnapshotManifest, with_context};
 use super::removal_filter::RemovalFilter;
 use super::snapshot_summary::SummaryCounts;
+use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::manifest::{RewrittenManifest, TableFile};
+use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
 
@@ -50,7 +52,7 @@ impl<'a> SnapshotProducer<'a> {
         self.check(&change)?;
         let metadata = self.table.metadata();
         let branch = change.branch.as_deref().unwrap_or(MAIN_BRANCH);
-        let parent = metadata.snapshot_for_ref(branch).or(metadata.current_snapshot());
+        let parent = head(metadata, Some(branch));
         let before = match parent {
             Some(parent) => self.store.list(parent).await?,
             None => Vec::new(),
@@ -82,8 +84,9 @@ impl<'a> SnapshotProducer<'a> {
             },
         ];
         // The builder keeps the branch's retention, which nobody else can read.
-        let builder = metadata.clone().into_builder(None).set_branch_snapshot(snapshot, branch);
-        let built = builder.and_then(iceberg::spec::TableMetadataBuilder::build).map_err(|error| {
+        let builder = metadata_builder(metadata, None)
+            .and_then(|builder| builder.set_branch_snapshot(snapshot, branch));
+        let built = builder.and_then(build_metadata).map_err(|error| {
             let table = self.table.ident();
             let context = format!("no snapshot can be added to branch '{branch}' of table '{table}'");
             with_context(&context, from_iceberg(error))

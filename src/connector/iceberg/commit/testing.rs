@@ -21,6 +21,7 @@ use tempfile::TempDir;
 
 use super::{FileRemoval, SnapshotChange, commit_snapshot};
 use crate::connector::iceberg::catalog::{CommitCatalog, CommitError};
+use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
 use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
@@ -163,11 +164,11 @@ impl TestCatalog {
             let checked = requirement.check(Some(&metadata));
             checked.map_err(|error| CommitError::Conflict(Error::unavailable(error.to_string())))?;
         }
-        let mut builder = metadata.into_builder(Some(base.clone()));
+        let mut builder = metadata_builder(&metadata, Some(base.clone())).map_err(failed)?;
         for update in updates {
             builder = update.apply(builder).map_err(failed)?;
         }
-        let metadata = builder.build().map_err(failed)?.metadata;
+        let metadata = build_metadata(builder).map_err(failed)?.metadata;
         let next = self.write(&metadata);
         // Others have their turn between reading and replacing.
         tokio::task::yield_now().await;

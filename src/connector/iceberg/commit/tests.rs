@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use iceberg::TableUpdate;
-use iceberg::spec::{FormatVersion, Operation, SnapshotReference, SnapshotRetention, Struct};
+use iceberg::spec::{FormatVersion, Operation, SnapshotReference, SnapshotRetention, Struct, Transform};
 
 use super::testing::{
     TestCatalog, append, commit, committed, data_in, deletes_in, live, live_of, metadata_files, partition,
@@ -350,6 +350,8 @@ fn a_table_of_format_1_with_a_dropped_partition_field_goes_on_being_written() {
         assert!(manifests.len() < 20, "{} manifests were merged", manifests.len());
         let removal = FileRemoval::Partitions([PartitionKey::of(0, &Struct::from_iter([None]))].into());
         let table = committed(&table, SnapshotChange { removal, ..add("g") }).await;
+        let fields = table.metadata().default_partition_spec().fields();
+        assert_eq!((fields[0].name.as_str(), fields[0].transform), ("d", Transform::Void));
         let files = live_files(&table, None).await.unwrap();
         assert_eq!(files.iter().map(|live| live.data.file.file_path()).collect::<Vec<_>>(), ["g"]);
         let everything = reader.files(&manifests).await.unwrap();

@@ -2,7 +2,7 @@
 
 use iceberg::spec::TableMetadata;
 
-use super::super::partition_type::partition_columns;
+use super::super::partition::partition_columns;
 use super::MetadataTableType;
 use super::cell::Cell;
 use super::files::{FileCells, file_fields};

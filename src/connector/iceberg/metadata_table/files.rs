@@ -6,7 +6,7 @@ use iceberg::spec::{DataFileFormat, Datum, ManifestContentType, ManifestStatus, 
 
 use super::super::error::from_iceberg;
 use super::super::manifest::TableFile;
-use super::super::partition_type::{PartitionColumn, partition_columns, partition_values, spec_of};
+use super::super::partition::{PartitionColumn, partition_columns, partition_values, spec_of};
 use super::MetadataTableType;
 use super::cell::Cell;
 use super::readable_metrics::ReadableMetrics;

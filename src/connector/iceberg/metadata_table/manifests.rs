@@ -5,8 +5,8 @@ use iceberg::spec::{
 };
 
 use super::super::error::from_iceberg;
-use super::super::partition_text::partition_text;
-use super::super::partition_type::{PartitionColumn, spec_columns, spec_of};
+use super::super::partition::partition_text;
+use super::super::partition::{PartitionColumn, spec_columns, spec_of};
 use super::cell::Cell;
 use super::schema::{list_of, optional, required};
 use super::snapshots;

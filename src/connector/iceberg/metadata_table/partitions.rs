@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use iceberg::spec::{DataContentType, DataFile, Literal, ManifestStatus, TableMetadata};
 
 use super::super::manifest::widened;
-use super::super::partition_type::{partition_columns, partition_values, spec_of};
+use super::super::partition::{partition_columns, partition_values, spec_of};
 use super::cell::Cell;
 use super::files::FileCells;
 use super::schema::{INSTANT, optional, partition_row, required};

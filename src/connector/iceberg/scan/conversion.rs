@@ -10,6 +10,8 @@ use arrow::datatypes::{DataType as ArrowType, FieldRef};
 use arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
 
+use crate::connector::iceberg::type_mapping::arrow_type_name;
+
 /// How an array becomes one of the wanted type.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Conversion {
@@ -55,9 +57,10 @@ impl Conversion {
             Step::Cast
         } else {
             return Err(ArrowError::CastError(format!(
-                "column '{}' of type {file} cannot be read as {}",
+                "column '{}' of type {} cannot be read as {}",
                 target.name(),
-                target.data_type()
+                arrow_type_name(file),
+                arrow_type_name(target.data_type())
             )));
         };
         Ok(Conversion { target, step })
@@ -137,8 +140,8 @@ impl Conversion {
         ArrowError::CastError(format!(
             "column '{}' of type {} cannot be read as {}",
             self.target.name(),
-            array.data_type(),
-            self.target.data_type()
+            arrow_type_name(array.data_type()),
+            arrow_type_name(self.target.data_type())
         ))
     }
 }

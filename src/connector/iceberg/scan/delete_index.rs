@@ -10,7 +10,8 @@ use std::sync::Arc;
 
 use iceberg::spec::{DataContentType, DataFileFormat, Datum, PrimitiveLiteral};
 
-use crate::connector::iceberg::manifest::{ManifestedFile, PartitionKey, TableFile};
+use crate::connector::iceberg::manifest::{FileRole, ManifestedFile, PartitionKey, ReadContext, TableFile};
+use crate::error::Result;
 
 /// A file of deletes.
 #[derive(Debug, Clone, PartialEq)]
@@ -68,10 +69,14 @@ type EqualityScope = (Option<PartitionKey>, Vec<i32>);
 
 impl DeleteIndex {
     /// Sorts delete files by what they apply to. `is_unpartitioned` tells it of a spec.
+    ///
+    /// # Errors
+    /// Equality deletes have no columns.
     pub(super) fn build<'a>(
         deletes: impl Iterator<Item = &'a ManifestedFile>,
         is_unpartitioned: impl Fn(i32) -> bool,
-    ) -> DeleteIndex {
+        context: &ReadContext,
+    ) -> Result<DeleteIndex> {
         let mut index = DeleteIndex::default();
         let mut equality: HashMap<EqualityScope, Vec<Arc<DeleteFile>>> = HashMap::new();
         for listed in deletes {
@@ -83,6 +88,11 @@ impl DeleteIndex {
             let partition = || listed.file.partition_key();
             if file.content_type() == DataContentType::EqualityDeletes {
                 let mut ids = file.equality_ids().unwrap_or_default();
+                if ids.is_empty() {
+                    // A key of no columns would be that of all rows.
+                    let why = "its manifest does not say which columns it compares";
+                    return Err(context.damaged(FileRole::EqualityDeletes, file.file_path(), why));
+                }
                 ids.sort_unstable();
                 let scope = (!is_unpartitioned(listed.file.spec_id)).then(partition);
                 equality.entry((scope, ids)).or_default().push(delete);
@@ -104,7 +114,7 @@ impl DeleteIndex {
                 None => index.equality_of_table.push(group),
             }
         }
-        index
+        Ok(index)
     }
 
     /// Adds a deletion vector; of several the newest counts.

@@ -13,6 +13,7 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::conversion::{Conversion, Step, StructField};
 use super::read_column::{Children, ReadColumn};
+use crate::connector::iceberg::type_mapping::arrow_type_name;
 use crate::error::{Error, Result};
 
 /// A field of a file.
@@ -144,9 +145,10 @@ fn convert(file: &FileField, column: &ReadColumn) -> Result<Conversion, ArrowErr
         }
         (_, data_type) => {
             return Err(ArrowError::CastError(format!(
-                "column '{}' of type {data_type} cannot be read as {}",
+                "column '{}' of type {} cannot be read as {}",
                 target.name(),
-                target.data_type()
+                arrow_type_name(data_type),
+                arrow_type_name(target.data_type())
             )));
         }
     };

@@ -7,7 +7,7 @@ use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus, SnapshotR
 
 use super::delete_index::{DeleteIndex, FileDeletes};
 use super::pruning::Pruning;
-use crate::connector::iceberg::manifest::{ManifestReader, ManifestedFile, TableFile};
+use crate::connector::iceberg::manifest::{ManifestReader, ManifestedFile, ReadContext, TableFile};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 
@@ -51,7 +51,10 @@ pub(in crate::connector::iceberg) fn snapshot_to_read(
         None => Ok(metadata.current_snapshot().cloned()),
         Some(id) => match metadata.snapshot_by_id(id) {
             Some(snapshot) => Ok(Some(Arc::clone(snapshot))),
-            None => Err(Error::not_found(format!("Cannot find snapshot with ID {id}"))),
+            None => Err(Error::not_found(format!("Cannot find snapshot with ID {id}")).hint(format!(
+                "Table '{table}' does not have it any more: snapshots expire. '{table}$snapshots' lists those that it has.",
+                table = table.ident()
+            ))),
         },
     }
 }
@@ -115,7 +118,11 @@ pub(super) async fn plan_files(
         |spec_id| metadata.partition_spec_by_id(spec_id).is_some_and(|spec| spec.is_unpartitioned());
     let applying = alive(&deletes)
         .filter(|listed| pruning.is_none_or(|pruning| pruning.may_match_partition(&listed.file)));
-    let index = DeleteIndex::build(applying, is_unpartitioned);
+    let index = DeleteIndex::build(
+        applying,
+        is_unpartitioned,
+        &ReadContext::new(table, Some(snapshot.snapshot_id())),
+    )?;
     let mut planned = PlannedFiles {
         files: Vec::new(),
         files_total: skipped.iter().copied().map(count_data_files).sum(),

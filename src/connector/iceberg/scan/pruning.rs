@@ -97,7 +97,7 @@ impl PartitionField {
     }
 
     fn project(&self, test: &ColumnTest) -> Option<Test> {
-        super::partition_transform::project(&self.transform, &test.column, &test.test)
+        super::projection::project(&self.transform, &test.column, &test.test)
     }
 }
 

@@ -7,7 +7,8 @@ use datafusion::common::ScalarValue;
 use iceberg::spec::{DataFileFormat, Literal, TableMetadata, Transform};
 
 use super::live_files::LiveFile;
-use super::read_column::{ReadColumn, scalar};
+use super::read_column::ReadColumn;
+use crate::connector::iceberg::literal_value::scalar;
 use crate::connector::iceberg::manifest::{FileRole, ReadContext, TableFile};
 use crate::error::Result;
 

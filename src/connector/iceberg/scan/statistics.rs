@@ -8,7 +8,8 @@ use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use iceberg::spec::{Datum, PrimitiveType, Type};
 
 use super::live_files::LiveFile;
-use super::read_column::{ReadColumn, scalar};
+use super::read_column::ReadColumn;
+use crate::connector::iceberg::literal_value::scalar;
 
 /// Describes one data file, for ruling it out by conditions that become known while the query runs: deletes do not matter for that.
 pub(super) fn of_file(live: &LiveFile, columns: &[ReadColumn], wanted: &[bool]) -> Statistics {

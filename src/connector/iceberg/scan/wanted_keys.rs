@@ -8,7 +8,8 @@ use iceberg::spec::Type;
 use parquet::bloom_filter::Sbbf;
 
 use super::bounds::BoundValue;
-use super::read_column::{ReadColumn, scalar};
+use super::read_column::ReadColumn;
+use crate::connector::iceberg::literal_value::scalar;
 use crate::connector::iceberg::manifest::TableFile;
 use crate::error::Result;
 

@@ -4,9 +4,8 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray, make_arra
 use arrow::buffer::NullBuffer;
 use iceberg::spec::{PartitionSpec, PrimitiveType, Schema, Struct, StructType, Transform, Type};
 
-use super::partition_path::partition_path;
-use super::partition_transform::{literal_at, transform_column};
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::partition::{literal_at, partition_path, transform_column};
 use crate::error::{Error, Result};
 use crate::state::{KeyIndex, hash_rows};
 
@@ -197,7 +196,7 @@ mod tests {
     fn every_nan_is_one_value_and_the_zeros_are_two() {
         let (numbers, paths) = split(&[("f", Transform::Identity)]);
         assert_eq!(numbers, [0, 0, 1, 2]);
-        assert_eq!(paths[1..], ["p0=0", "p0=-0"]);
+        assert_eq!(paths[1..], ["p0=0.0", "p0=-0.0"]);
     }
 
     #[test]

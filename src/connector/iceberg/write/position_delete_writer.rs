@@ -19,10 +19,10 @@ use super::file_names::FileNames;
 use super::metrics_config::MetricsConfig;
 use super::parquet_file::ParquetFile;
 use super::parquet_format::ParquetFormat;
-use super::partition_path::partition_path;
 use super::write_settings::WriteSettings;
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, PartitionKey, TableFile};
+use crate::connector::iceberg::partition::partition_path;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
 
