@@ -4,9 +4,9 @@ use std::collections::{BTreeSet, HashSet};
 
 use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus};
 
-use super::delete_index::FileDeletes;
+use super::deletes::FileDeletes;
 use super::live_files::{LiveFile, PlannedFiles, snapshot_to_read};
-use super::pruning::Pruning;
+use super::prune::Pruning;
 use crate::connector::iceberg::manifest::ManifestReader;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::Result;

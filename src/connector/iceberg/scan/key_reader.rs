@@ -19,14 +19,10 @@ use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use roaring::RoaringTreemap;
 use tokio::sync::{OnceCell, mpsc};
 
-use super::column_adapter::value_of_missing;
-use super::conversion::Conversion;
-use super::equality_deletes::{DeletedKeys, EqualityDeletes};
-use super::file_columns::{ColumnSource, FileColumns, name_mapping};
+use super::columns::{ColumnSource, Conversion, FileColumns, ReadColumn, name_mapping, value_of_missing};
+use super::deletes::{DeletedKeys, EqualityDeletes, PositionDeletes};
 use super::live_files::LiveFile;
 use super::parquet_files::ParquetFiles;
-use super::position_deletes::PositionDeletes;
-use super::read_column::ReadColumn;
 use super::scan_file::{check_format, partition_constants};
 use super::wanted_keys::{KeyBounds, between, bounds_of_file, may_contain};
 use crate::connector::iceberg::field_history::column_of_any_schema;

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus, SnapshotRef};
 
-use super::delete_index::{DeleteIndex, FileDeletes};
-use super::pruning::Pruning;
+use super::deletes::{DeleteIndex, FileDeletes};
+use super::prune::Pruning;
 use crate::connector::iceberg::manifest::{ManifestReader, ManifestedFile, ReadContext, TableFile};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};

@@ -2,37 +2,27 @@
 //! columns found by field id.
 
 mod appended_files;
-mod bounds;
-mod column_adapter;
-mod condition;
-mod conversion;
-mod convert_expr;
-mod delete_index;
-mod equality_deletes;
-mod file_columns;
+mod columns;
+mod deletes;
 mod file_groups;
 mod iceberg_file_source;
 mod iceberg_source;
 mod key_reader;
 mod live_files;
 mod parquet_files;
-mod position_deletes;
-mod projection;
 mod provider;
-mod pruning;
+mod prune;
 mod pushdown;
-mod read_column;
 mod scan_file;
 mod scan_target;
 mod snapshot_reader;
-mod statistics;
 #[cfg(test)]
 mod tests;
 mod wanted_keys;
 
 use std::sync::Arc;
 
-pub(super) use delete_index::FileDeletes;
+pub(super) use deletes::FileDeletes;
 pub(super) use key_reader::{KeyReadOptions, read_keys};
 pub(super) use live_files::{LiveFile, live_files};
 pub(super) use scan_target::ScanTarget;

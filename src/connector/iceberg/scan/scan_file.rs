@@ -6,8 +6,8 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use iceberg::spec::{DataFileFormat, Literal, TableMetadata, Transform};
 
+use super::columns::ReadColumn;
 use super::live_files::LiveFile;
-use super::read_column::ReadColumn;
 use crate::connector::iceberg::literal_value::scalar;
 use crate::connector::iceberg::manifest::{FileRole, ReadContext, TableFile};
 use crate::error::Result;

@@ -7,8 +7,8 @@ use arrow::datatypes::{DataType as ArrowType, Date32Type, Int32Type, Int64Type, 
 use iceberg::spec::Type;
 use parquet::bloom_filter::Sbbf;
 
-use super::bounds::BoundValue;
-use super::read_column::ReadColumn;
+use super::columns::ReadColumn;
+use super::prune::BoundValue;
 use crate::connector::iceberg::literal_value::scalar;
 use crate::connector::iceberg::manifest::TableFile;
 use crate::error::Result;

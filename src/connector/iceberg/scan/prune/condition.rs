@@ -5,15 +5,15 @@ use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator};
 use iceberg::spec::{PrimitiveType, Type};
 
+use super::super::columns::ReadColumn;
 use super::bounds::{BoundValue, Test};
-use super::read_column::ReadColumn;
 
 /// The greatest number up to which all integers are doubles.
 const DOUBLE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// A condition on rows.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Condition {
+pub(in crate::connector::iceberg::scan) enum Condition {
     /// Holds, as far as we know.
     True,
     /// Holds for no row.
@@ -26,23 +26,26 @@ pub(super) enum Condition {
 
 /// A test of a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ColumnTest {
+pub(in crate::connector::iceberg::scan) struct ColumnTest {
     /// The column's field id.
-    pub(super) id: i32,
+    pub(in crate::connector::iceberg::scan) id: i32,
     /// Its type.
-    pub(super) column: PrimitiveType,
+    pub(in crate::connector::iceberg::scan) column: PrimitiveType,
     /// What is asked of it.
-    pub(super) test: Test,
+    pub(in crate::connector::iceberg::scan) test: Test,
 }
 
 impl Condition {
     /// Takes the conditions of a scan, all of which must hold.
-    pub(super) fn of_filters(filters: &[Expr], columns: &[ReadColumn]) -> Condition {
+    pub(in crate::connector::iceberg::scan) fn of_filters(
+        filters: &[Expr],
+        columns: &[ReadColumn],
+    ) -> Condition {
         and(filters.iter().map(|filter| condition(filter, columns)).collect())
     }
 
     /// Returns whether the condition can hold where each test can hold on its own.
-    pub(super) fn may_hold(&self, test: &dyn Fn(&ColumnTest) -> bool) -> bool {
+    pub(in crate::connector::iceberg::scan) fn may_hold(&self, test: &dyn Fn(&ColumnTest) -> bool) -> bool {
         match self {
             Condition::True => true,
             Condition::False => false,

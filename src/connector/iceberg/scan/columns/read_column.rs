@@ -12,24 +12,24 @@ use crate::error::{Error, Result};
 
 /// A column, or a field of one.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ReadColumn {
+pub(in crate::connector::iceberg::scan) struct ReadColumn {
     /// The field id.
-    pub(super) id: i32,
+    pub(in crate::connector::iceberg::scan) id: i32,
     /// Name and Arrow type of what is read.
-    pub(super) field: FieldRef,
+    pub(in crate::connector::iceberg::scan) field: FieldRef,
     /// Whether NULL must not be.
-    pub(super) required: bool,
+    pub(in crate::connector::iceberg::scan) required: bool,
     /// The Iceberg type.
-    pub(super) iceberg: Type,
+    pub(in crate::connector::iceberg::scan) iceberg: Type,
     /// What lies below.
-    pub(super) children: Children,
+    pub(in crate::connector::iceberg::scan) children: Children,
     /// What rows have that were written before there was such a column.
-    pub(super) default: Option<ScalarValue>,
+    pub(in crate::connector::iceberg::scan) default: Option<ScalarValue>,
 }
 
 /// The fields of a nested type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Children {
+pub(in crate::connector::iceberg::scan) enum Children {
     None,
     Struct(Vec<ReadColumn>),
     List(Box<ReadColumn>),
@@ -41,7 +41,7 @@ impl ReadColumn {
     ///
     /// # Errors
     /// A default value does not fit its type.
-    pub(super) fn of_field(nested: &NestedField) -> Result<ReadColumn> {
+    pub(in crate::connector::iceberg::scan) fn of_field(nested: &NestedField) -> Result<ReadColumn> {
         let flink = to_flink(&nested.field_type, nested.required);
         ReadColumn::with_type(nested, Arc::new(flink.to_field(&nested.name)))
     }
@@ -50,7 +50,10 @@ impl ReadColumn {
     ///
     /// # Errors
     /// The types have nothing in common, or a default value does not fit.
-    pub(super) fn with_type(nested: &NestedField, field: FieldRef) -> Result<ReadColumn> {
+    pub(in crate::connector::iceberg::scan) fn with_type(
+        nested: &NestedField,
+        field: FieldRef,
+    ) -> Result<ReadColumn> {
         let children = children_of(nested, &field)?;
         let default = match &nested.initial_default {
             Some(Literal::Primitive(literal)) => {

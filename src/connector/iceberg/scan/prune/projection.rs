@@ -10,7 +10,11 @@ use crate::connector::iceberg::partition::transform::{
 };
 
 /// Returns what holds for a partition's value if the test holds for the column; None if nothing is known.
-pub(super) fn project(transform: &Transform, column: &PrimitiveType, test: &Test) -> Option<Test> {
+pub(in crate::connector::iceberg::scan) fn project(
+    transform: &Transform,
+    column: &PrimitiveType,
+    test: &Test,
+) -> Option<Test> {
     match (transform, test) {
         // NULL stays NULL.
         (Transform::Void | Transform::Unknown, _) => None,

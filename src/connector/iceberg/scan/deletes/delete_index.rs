@@ -56,7 +56,7 @@ impl FileDeletes {
 
 /// All delete files of a snapshot.
 #[derive(Debug, Default)]
-pub(super) struct DeleteIndex {
+pub(in crate::connector::iceberg::scan) struct DeleteIndex {
     vectors: HashMap<String, Arc<DeleteFile>>,
     by_file: HashMap<String, Vec<Arc<DeleteFile>>>,
     by_partition: HashMap<PartitionKey, Vec<Arc<DeleteFile>>>,
@@ -72,7 +72,7 @@ impl DeleteIndex {
     ///
     /// # Errors
     /// Equality deletes have no columns.
-    pub(super) fn build<'a>(
+    pub(in crate::connector::iceberg::scan) fn build<'a>(
         deletes: impl Iterator<Item = &'a ManifestedFile>,
         is_unpartitioned: impl Fn(i32) -> bool,
         context: &ReadContext,
@@ -126,7 +126,7 @@ impl DeleteIndex {
     }
 
     /// Returns what applies to a data file.
-    pub(super) fn deletes_of(&self, listed: &ManifestedFile) -> FileDeletes {
+    pub(in crate::connector::iceberg::scan) fn deletes_of(&self, listed: &ManifestedFile) -> FileDeletes {
         let (file, sequence_number) = (&listed.file.file, listed.data_sequence_number);
         let is_newer = |delete: &&Arc<DeleteFile>| delete.sequence_number >= sequence_number;
         let vector = self.vectors.get(file.file_path()).filter(is_newer).map(Arc::clone);

@@ -19,8 +19,8 @@ use parquet::file::metadata::RowGroupMetaData;
 use roaring::RoaringTreemap;
 use tokio::sync::OnceCell;
 
+use super::super::parquet_files::ParquetFiles;
 use super::delete_index::{DeleteFile, FileDeletes};
-use super::parquet_files::ParquetFiles;
 use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, FileRole, read_all};
 use crate::error::{Error, Result};
 
@@ -41,14 +41,14 @@ enum Deleted {
 
 /// Reads position deletes for a scan, and keeps those that several data files share.
 #[derive(Debug)]
-pub(super) struct PositionDeletes {
+pub(in crate::connector::iceberg::scan) struct PositionDeletes {
     files: ParquetFiles,
     shared: Mutex<HashMap<String, Arc<OnceCell<Deleted>>>>,
 }
 
 impl PositionDeletes {
     /// Reads nothing yet.
-    pub(super) fn new(files: ParquetFiles) -> PositionDeletes {
+    pub(in crate::connector::iceberg::scan) fn new(files: ParquetFiles) -> PositionDeletes {
         PositionDeletes { files, shared: Mutex::new(HashMap::new()) }
     }
 
@@ -56,7 +56,11 @@ impl PositionDeletes {
     ///
     /// # Errors
     /// A delete file is missing or damaged.
-    pub(super) async fn of_file(&self, path: &str, deletes: &FileDeletes) -> Result<RoaringTreemap> {
+    pub(in crate::connector::iceberg::scan) async fn of_file(
+        &self,
+        path: &str,
+        deletes: &FileDeletes,
+    ) -> Result<RoaringTreemap> {
         if let Some(vector) = &deletes.vector {
             return self.read_vector(vector).await;
         }
@@ -232,7 +236,10 @@ fn insert(positions: &mut RoaringTreemap, value: i64) -> Result<()> {
 }
 
 /// Describes which rows of a file are left, for DataFusion's Parquet reader.
-pub(super) fn access_plan(row_groups: &[RowGroupMetaData], deleted: &RoaringTreemap) -> ParquetAccessPlan {
+pub(in crate::connector::iceberg::scan) fn access_plan(
+    row_groups: &[RowGroupMetaData],
+    deleted: &RoaringTreemap,
+) -> ParquetAccessPlan {
     let mut start = 0_u64;
     let access = row_groups.iter().map(|row_group| {
         let rows = start..start + u64::try_from(row_group.num_rows()).unwrap_or_default();
