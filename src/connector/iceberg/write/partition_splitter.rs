@@ -50,9 +50,11 @@ impl PartitionSplitter {
         for (field, typed) in spec.fields().iter().zip(partition_type.fields()) {
             let source = path_to(schema.as_struct(), field.source_id).ok_or_else(|| {
                 Error::validation(format!("the source column of partition field '{}' is gone", field.name))
+                    .hint("Take the field out of the table's partition spec, with the engine that dropped the column.")
             })?;
             let Type::Primitive(result) = typed.field_type.as_ref() else {
-                return Err(Error::unsupported(format!("partition field '{}' is nested", field.name)));
+                return Err(Error::unsupported(format!("partition field '{}' is nested", field.name))
+                    .hint("Partition the table by columns of primitive types."));
             };
             types.push(iceberg::arrow::type_to_arrow_type(&typed.field_type).map_err(from_iceberg)?);
             fields.push(SplitField { transform: field.transform, result: result.clone(), source });

@@ -75,7 +75,8 @@ fn children_of(nested: &NestedField, field: &FieldRef) -> Result<Children> {
                     "column '{}' has no field '{}' in the Iceberg table",
                     nested.name,
                     target.name()
-                ))),
+                ))
+                .hint(format!("The Iceberg type of the column is {}.", nested.field_type))),
             };
             Children::Struct(targets.iter().map(column).collect::<Result<_>>()?)
         }
@@ -100,4 +101,5 @@ fn mismatch(nested: &NestedField, field: &FieldRef) -> Error {
         field.name(),
         nested.field_type
     ))
+    .hint(format!("Declare it as {}.", to_flink(&nested.field_type, nested.required).summary()))
 }
