@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use iceberg::spec::TableMetadata;
+use iceberg::spec::{ManifestFile, TableMetadata};
 use iceberg::table::Table;
 
 use crate::connector::iceberg::manifest::ManifestReader;
@@ -48,10 +48,12 @@ pub(super) async fn files_of(table: &Table, files: &FileStore) -> Result<BTreeSe
         manifests.extend(list.into_iter().map(|manifest| (manifest.manifest_path.clone(), manifest)));
         found.insert(snapshot.manifest_list().to_owned());
     }
-    let read = reader.files(manifests.values()).await?;
-    found.extend(
-        read.iter().flat_map(|listed| listed.iter()).map(|listed| listed.file.file.file_path().to_owned()),
-    );
+    let listed: Vec<&ManifestFile> = manifests.values().collect();
+    let mut take = |location: &str| {
+        found.insert(location.to_owned());
+        Ok(())
+    };
+    reader.for_each_location(&listed, &mut take).await?;
     found.extend(manifests.into_keys());
     found.remove("");
     Ok(found)

@@ -120,6 +120,25 @@ impl ManifestReader {
             .await
     }
 
+    /// Hands out the location of every file that manifests list, files that have left included. Few manifests are held at a time,
+    /// however many there are.
+    ///
+    /// # Errors
+    /// A manifest is missing or damaged, or `each` fails.
+    pub(in crate::connector::iceberg) async fn for_each_location(
+        &self,
+        manifests: &[&ManifestFile],
+        mut each: impl FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        for some in manifests.chunks(CONCURRENT_READS) {
+            let read = self.files(some.iter().copied()).await?;
+            for listed in read.iter().flat_map(|listed| listed.iter()) {
+                each(listed.file.file.file_path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the entries of a manifest, to be written anew.
     ///
     /// # Errors

@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use futures::TryStreamExt;
+use iceberg::spec::ManifestFile;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use tracing::{info, warn};
@@ -63,10 +64,13 @@ async fn keep_known(table: &IcebergTable, found: &mut HashMap<Path, String>) -> 
     let mut seen = HashSet::new();
     for snapshot in table.metadata().snapshots() {
         let manifests = reader.list(snapshot).await?;
-        let new = manifests.iter().filter(|of| seen.insert(of.manifest_path.clone()));
-        for listed in reader.files(new).await?.iter().flat_map(|listed| listed.iter()) {
-            found.remove(&table.files().resolve(listed.file.file.file_path())?.1);
-        }
+        let new: Vec<&ManifestFile> =
+            manifests.iter().filter(|of| seen.insert(of.manifest_path.clone())).collect();
+        let mut keep = |location: &str| {
+            found.remove(&table.files().resolve(location)?.1);
+            Ok(())
+        };
+        reader.for_each_location(&new, &mut keep).await?;
         if found.is_empty() {
             break;
         }
