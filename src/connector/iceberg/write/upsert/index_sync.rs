@@ -92,6 +92,8 @@ pub(super) struct IndexSync {
     branch: Option<String>,
     /// Whether a position too many does harm: rows have no key, and one of several equal ones is to go.
     is_exact: bool,
+    /// Whether a file was read again that the index knows, or may have known.
+    has_reread: bool,
 }
 
 /// How the current snapshot follows the known one.
@@ -116,7 +118,16 @@ impl IndexSync {
         is_exact: bool,
     ) -> IndexSync {
         let own = Lineage { name: lineage, checkpoint: 0 };
-        IndexSync { known: None, own, restored: None, pending: Vec::new(), ownership, branch, is_exact }
+        IndexSync {
+            known: None,
+            own,
+            restored: None,
+            pending: Vec::new(),
+            ownership,
+            branch,
+            is_exact,
+            has_reread: false,
+        }
     }
 
     /// Goes on from a checkpoint that was made in a lineage.
@@ -146,6 +157,12 @@ impl IndexSync {
     /// Notes what was prepared: data files that are in the index, and in no snapshot yet.
     pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: Vec<u32>) {
         self.pending.push(Pending { id, checkpoint, files });
+    }
+
+    /// Returns whether the index holds positions that may not stay in it, and forgets that: they point into what a file held before it
+    /// was read again.
+    pub(super) fn take_reread(&mut self) -> bool {
+        std::mem::take(&mut self.has_reread) && self.is_exact
     }
 
     /// Brings an index up to date, and returns the snapshot that was looked at. If it is not complete yet, and keys are wanted, only
@@ -231,7 +248,7 @@ impl IndexSync {
 
     /// Lets files that mean nothing any more die, and returns those that have to be read.
     fn news(
-        &self,
+        &mut self,
         metadata: &TableMetadata,
         live: Vec<LiveFile>,
         index: &mut KeyPositions,
@@ -259,9 +276,12 @@ impl IndexSync {
             gone.remove(file);
         }
         let mut news = Vec::new();
+        // A table that was set back may show files again that were gone.
+        let mut has_reread = is_rewound;
         for file in live {
             let number = index.files.number_of(file.data.file.file_path());
             if is_news(file.file_sequence_number) || (number.is_some() && has_deletes(&file, &is_deleted)) {
+                has_reread |= number.is_some();
                 news.push(file);
             } else if let Some(number) = number {
                 index.files.locate(number, &file.data);
@@ -270,6 +290,7 @@ impl IndexSync {
         }
         // Before the files that take their place are read, so that positions are replaced, not added.
         gone.into_iter().for_each(|number| index.files.kill(number));
+        self.has_reread |= has_reread;
         news
     }
 }

@@ -391,13 +391,25 @@ impl OtherEngine<'_> {
 
     /// Deletes rows by their positions.
     pub(super) async fn delete(&self, is_chosen: impl Fn(&Row) -> bool) {
+        let mut places = places_at(&self.0.table().await, None).await;
+        places.retain(|(row, ..)| is_chosen(row));
+        self.delete_places(places).await;
+    }
+
+    /// Deletes one of several equal rows, the first or the last.
+    pub(super) async fn delete_one(&self, row: &Row, is_last: bool) {
+        let mut places = places_at(&self.0.table().await, None).await;
+        places.retain(|(other, ..)| other == row);
+        let chosen = if is_last { places.pop() } else { places.into_iter().next() };
+        self.delete_places(chosen.into_iter().collect()).await;
+    }
+
+    async fn delete_places(&self, places: Vec<(Row, Arc<TableFile>, u64)>) {
         let table = self.0.table().await;
         let mut by_file: BTreeMap<String, (Arc<TableFile>, Vec<u64>)> = BTreeMap::new();
-        for (row, file, position) in places_at(&table, None).await {
-            if is_chosen(&row) {
-                let path = file.file.file_path().to_owned();
-                by_file.entry(path).or_insert_with(|| (file, Vec::new())).1.push(position);
-            }
+        for (_, file, position) in places {
+            let path = file.file.file_path().to_owned();
+            by_file.entry(path).or_insert_with(|| (file, Vec::new())).1.push(position);
         }
         let deleted = by_file.into_iter().map(|(path, (file, positions))| DeletedRows {
             path,

@@ -139,7 +139,7 @@ impl UpsertWriter {
         prepared.deletes = deletes.write(deleted).await?;
         let numbers = self.write_images(&change, order.as_ref(), &mut data, prepared).await?;
         self.index.settle(&change.touched);
-        self.index.purge();
+        self.index.purge(self.sync.take_reread());
         let files: Vec<TableFile> = prepared.data.iter().chain(&prepared.deletes).cloned().collect();
         let (uuid, lookup) = (metadata.uuid(), Lookup { base, replaced });
         let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, Replaced::Nothing, &files)?
