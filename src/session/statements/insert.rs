@@ -12,7 +12,7 @@ use crate::connector::OutputStream;
 use crate::error::{Error, Result};
 use crate::options::{DML_SYNC, PIPELINE_NAME};
 use crate::plan::{PlannedInsert, Planner, insert_graph};
-use crate::runtime::{JobHandle, SinkInput, StopMode, run_sink};
+use crate::runtime::{JobHandle, SinkInput, StopMode, run_sinks};
 use crate::session::job_notes::{failure_lines, visibility_warning};
 use crate::session::jobs::BatchRun;
 use crate::session::{JobEnd, JobId, JobStatus, Session, StatementResult, StoppedJob};
@@ -103,8 +103,7 @@ impl Session {
     fn run_job(&self, id: JobId, inputs: Vec<SinkInput>) -> impl Future<Output = Result<()>> + Send + use<> {
         let (jobs, output) = (Arc::clone(&self.jobs), Arc::clone(&self.output));
         async move {
-            let sinks = inputs.into_iter().map(|input| run_sink(input, Arc::clone(&output)));
-            let ended = futures::future::try_join_all(sinks).await.map(drop);
+            let ended = run_sinks(inputs, &output).await;
             let stopped = jobs.get(id).is_some_and(|job| job.status == JobStatus::Cancelling);
             jobs.set_status(
                 id,

@@ -7,6 +7,7 @@ use async_trait::async_trait;
 use super::data_file_writer::{DataFileWriter, RowTraits};
 use super::file_names::FileNames;
 use super::file_schema::WrittenColumns;
+use super::iceberg_committer::discard_files;
 use super::last_rows::LastRows;
 use super::position_delete_writer::PositionDeleteWriter;
 use super::prepared_files::{PreparedFiles, Replaced};
@@ -60,13 +61,11 @@ impl AppendWriter {
         Ok(AppendWriter { table, columns, settings, names, writer, last, lineage, replaced })
     }
 
-    /// Writes deletes of the rows in files that later ones have replaced.
-    async fn deletes(&mut self, files: &[TableFile]) -> Result<Vec<TableFile>> {
-        let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) else {
-            return Ok(Vec::new());
-        };
+    /// Writes deletes of the rows in files that later ones have replaced, and adds them to the files.
+    async fn write_deletes(&mut self, files: &mut Vec<TableFile>) -> Result<()> {
+        let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) else { return Ok(()) };
         let deleted = last.take_replaced(self.columns.rows(), files)?;
-        self.delete_writer()?.write(deleted).await
+        self.delete_writer()?.write(deleted, files).await
     }
 
     /// Makes the writer of deletes; that a table's format has none is said before anything is written.
@@ -91,13 +90,9 @@ impl SinkWriter for AppendWriter {
 
     async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>> {
         let mut files = self.writer.finish().await?;
-        match self.deletes(&files).await {
-            Ok(deletes) => files.extend(deletes),
-            Err(error) => {
-                let written = files.iter().map(|written| written.file.file_path().to_owned());
-                let _ = self.table.files().delete_all(written.collect::<Vec<_>>()).await;
-                return Err(error);
-            }
+        if let Err(error) = self.write_deletes(&mut files).await {
+            discard_files(&self.table, &files).await;
+            return Err(error);
         }
         if files.is_empty() {
             return Ok(Vec::new());

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
 use iceberg::spec::{DataContentType, Struct, TableMetadata};
+use tracing::warn;
 
 use super::file_names::FileNames;
 use super::file_schema::{FileSchema, WrittenColumns};
@@ -84,8 +85,34 @@ struct GroupPlan<'a> {
     later: &'a [Group],
     occasion: Occasion,
     resolver: Option<DeleteResolver<'a>>,
-    /// What was deleted beyond what was prepared, and the files with it, as the last attempt has written them.
-    resolved: (Vec<DeletedRows>, Vec<TableFile>),
+    /// What was deleted beyond what was prepared, as the last attempt has it.
+    resolved: ResolvedDeletes,
+}
+
+/// Deletes beyond what was prepared.
+#[derive(Default)]
+struct ResolvedDeletes {
+    rows: Vec<DeletedRows>,
+    files: Vec<TableFile>,
+    /// How many attempts with these files may land.
+    open_attempts: usize,
+}
+
+impl ResolvedDeletes {
+    /// Removes the files if no attempt with them can land any more.
+    async fn discard(self, table: &IcebergTable) {
+        if self.open_attempts == 0 {
+            discard_files(table, &self.files).await;
+        }
+    }
+}
+
+/// Removes files that no snapshot will ever name. What stays behind is garbage, and no reason to fail.
+pub(super) async fn discard_files(table: &IcebergTable, files: &[TableFile]) {
+    let paths = files.iter().map(|file| file.file.file_path().to_owned());
+    if let Err(error) = table.files().delete_all(paths.collect::<Vec<_>>()).await {
+        warn!(table = %table.ident(), %error, "files that were written and are not committed stay");
+    }
 }
 
 /// Whether a commit comes for the first time or after a crash.
@@ -128,9 +155,17 @@ impl IcebergCommitter {
                 later: &groups[at + 1..],
                 occasion,
                 resolver: None,
-                resolved: (Vec::new(), Vec::new()),
+                resolved: ResolvedDeletes::default(),
             };
-            self.table = commit_snapshot(&self.table, &mut plan).await?;
+            let committed = commit_snapshot(&self.table, &mut plan).await;
+            let resolved = std::mem::take(&mut plan.resolved);
+            match committed {
+                Ok(table) => self.table = table,
+                Err(error) => {
+                    resolved.discard(&self.table).await;
+                    return Err(error);
+                }
+            }
             if group.marker.lineage == self.lineage {
                 self.earlier.clear();
             } else {
@@ -256,6 +291,10 @@ impl SnapshotPlan for GroupPlan<'_> {
         }
         Ok(Some(change))
     }
+
+    fn beaten(&mut self) {
+        self.resolved.open_attempts = self.resolved.open_attempts.saturating_sub(1);
+    }
 }
 
 impl<'a> GroupPlan<'a> {
@@ -286,20 +325,24 @@ impl<'a> GroupPlan<'a> {
         };
         let resolution = resolver.resolve(table).await?;
         change.deletes.extend(resolution.deletes);
+        if self.resolved.rows != resolution.more {
+            // Those of an earlier attempt that may land after all stay.
+            std::mem::take(&mut self.resolved).discard(table).await;
+        }
         if resolution.more.is_empty() {
             return Ok(());
         }
         let count: usize = resolution.more.iter().map(|deleted| deleted.positions.len()).sum();
         change.summary.insert(RESOLVED_DELETES.to_owned(), count.to_string());
-        // Files of an earlier attempt are not removed: it may land after all.
-        if self.resolved.0 != resolution.more {
+        if self.resolved.rows.is_empty() {
             let properties = committer.options.properties(table.metadata());
             let settings = Arc::new(WriteSettings::new(&properties, table.metadata())?);
             let writer = PositionDeleteWriter::new(table, settings, Arc::clone(&committer.names))?;
-            let files = writer.write(resolution.more.clone()).await?;
-            self.resolved = (resolution.more, files);
+            writer.write(resolution.more.clone(), &mut self.resolved.files).await?;
+            self.resolved.rows = resolution.more;
         }
-        change.deletes.extend(self.resolved.1.iter().cloned());
+        self.resolved.open_attempts += 1;
+        change.deletes.extend(self.resolved.files.iter().cloned());
         Ok(())
     }
 }

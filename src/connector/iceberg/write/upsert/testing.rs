@@ -421,7 +421,8 @@ impl OtherEngine<'_> {
         let settings = WriteSettings::new(&Properties::new(&BTreeMap::new(), metadata), metadata).unwrap();
         let names = Arc::new(FileNames::new("other", 0));
         let writer = PositionDeleteWriter::new(&table, Arc::new(settings), names).unwrap();
-        let deletes = writer.write(deleted.collect()).await.unwrap();
+        let mut deletes = Vec::new();
+        writer.write(deleted.collect(), &mut deletes).await.unwrap();
         if !deletes.is_empty() {
             self.commit(SnapshotChange { deletes, ..SnapshotChange::default() }).await;
         }

@@ -27,6 +27,7 @@ use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::write::data_file_writer::{DataFileWriter, RowPlace, RowTraits};
 use crate::connector::iceberg::write::file_names::FileNames;
 use crate::connector::iceberg::write::file_schema::WrittenColumns;
+use crate::connector::iceberg::write::iceberg_committer::discard_files;
 use crate::connector::iceberg::write::position_delete_writer::{DeletedRows, PositionDeleteWriter};
 use crate::connector::iceberg::write::prepared_files::{PreparedFiles, Replaced};
 use crate::connector::iceberg::write::write_options::WriteOptions;
@@ -136,7 +137,7 @@ impl UpsertWriter {
         let base = self.sync.bring(table, &mut self.index, &self.identity, wanted).await?;
         self.has_prepared = true;
         let (deleted, replaced) = self.take_replaced(&change)?;
-        prepared.deletes = deletes.write(deleted).await?;
+        deletes.write(deleted, &mut prepared.deletes).await?;
         let numbers = self.write_images(&change, order.as_ref(), &mut data, prepared).await?;
         self.index.settle(&change.touched);
         self.index.purge(self.sync.take_reread());
@@ -273,10 +274,8 @@ impl SinkWriter for UpsertWriter {
         let files = match self.prepare(&table, checkpoint, &mut prepared).await {
             Ok(files) => files,
             Err(error) => {
-                let written = prepared.data.iter().chain(&prepared.deletes);
-                let written: Vec<String> = written.map(|file| file.file.file_path().to_owned()).collect();
-                // What stays behind is garbage, and the error is what matters.
-                let _ = table.files().delete_all(written).await;
+                discard_files(&table, &prepared.data).await;
+                discard_files(&table, &prepared.deletes).await;
                 return Err(error);
             }
         };
