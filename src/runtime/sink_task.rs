@@ -17,7 +17,7 @@ use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::{
     Committable, CompletedCheckpoint, DynamicTableSink, OutputPort, WriterContext, may_have_landed,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
 
 /// The checkpoint that the end of a bounded job is.
 const END_OF_INPUT: u64 = 1;
@@ -32,11 +32,15 @@ pub(crate) struct SinkInput {
     pub(crate) overwrite: bool,
 }
 
-/// Runs sinks to the end of their inputs. Dropping the future leaves nothing visible, unless it is being committed.
+/// Runs sinks to the end of their inputs, each of which may remember so many bytes. Dropping the future leaves nothing visible, unless it is being committed.
 ///
 /// # Errors
 /// An input fails, or a sink cannot be written. If a sink cannot be committed, those before it are.
-pub(crate) async fn run_sinks(inputs: Vec<SinkInput>, output: &Arc<dyn OutputPort>) -> Result<()> {
+pub(crate) async fn run_sinks(
+    inputs: Vec<SinkInput>,
+    output: &Arc<dyn OutputPort>,
+    memory_budget: usize,
+) -> Result<()> {
     let (mut sinks, mut rows) = (Vec::new(), Vec::new());
     for input in inputs {
         sinks.push(BatchSink::new(input.sink, input.overwrite, output));
@@ -45,7 +49,7 @@ pub(crate) async fn run_sinks(inputs: Vec<SinkInput>, output: &Arc<dyn OutputPor
     let mut unfinished = Unfinished(sinks.clone());
     let has_failed = watch::Sender::new(false);
     let prepared = sinks.iter().zip(rows).map(async |(sink, rows)| {
-        let prepared = sink.prepare(rows, has_failed.subscribe()).await;
+        let prepared = sink.prepare(rows, memory_budget, has_failed.subscribe()).await;
         if prepared.is_err() {
             has_failed.send_replace(true);
         }
@@ -103,6 +107,7 @@ impl BatchSink {
     async fn prepare(
         &self,
         mut rows: BoxStream<'static, Result<ChangelogBatch>>,
+        memory_budget: usize,
         mut has_failed: watch::Receiver<bool>,
     ) -> Result<Option<Vec<Committable>>> {
         let mut writer = self.sink.open_writer(self.ctx.clone()).await?;
@@ -114,7 +119,10 @@ impl BatchSink {
                 batch = rows.next() => batch,
             };
             match batch {
-                Some(batch) => writer.write(batch?).await?,
+                Some(batch) => {
+                    writer.write(batch?).await?;
+                    check_memory(writer.state_bytes(), memory_budget)?;
+                }
                 None => return writer.prepare_commit(END_OF_INPUT).await.map(Some),
             }
         }
@@ -142,6 +150,15 @@ impl BatchSink {
             warn!(%error, "what a sink has written and not committed stays");
         }
     }
+}
+
+/// Fails the job if what a writer remembers has outgrown the job's budget.
+fn check_memory(bytes: usize, budget: usize) -> Result<()> {
+    if bytes <= budget {
+        return Ok(());
+    }
+    let message = format!("the keys that a sink has to remember take {bytes} bytes and may take {budget}");
+    Err(Error::new(ErrorKind::State, message).hint("SET 'lakehead.state.memory-budget' to more."))
 }
 
 /// Sinks that have neither been committed nor cleared. Dropped with the job, they are cleared by the way.

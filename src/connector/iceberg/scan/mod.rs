@@ -38,7 +38,7 @@ mod weighted_cache;
 use std::sync::Arc;
 
 pub(super) use delete_index::FileDeletes;
-pub(super) use key_reader::{KeyReadOptions, read_keys};
+pub(super) use key_reader::read_keys;
 pub(super) use listed_manifests::{manifested_files, snapshot_manifests};
 pub(super) use live_files::{LiveFile, live_files};
 pub(super) use manifests::ManifestedFile;

@@ -13,7 +13,7 @@ use super::position_delete_writer::PositionDeleteWriter;
 use super::prepared_files::{PreparedFiles, Replaced};
 use super::write_settings::WriteSettings;
 use crate::changelog::ChangelogBatch;
-use crate::connector::iceberg::commit::{TableFile, lineage_of};
+use crate::connector::iceberg::commit::{TableFile, check_row_deletes, lineage_of};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{CheckpointId, Committable, SinkWriter};
 use crate::error::Result;
@@ -27,6 +27,8 @@ pub(super) struct AppendWriter {
     writer: DataFileWriter,
     /// If of rows with one key only the last stays.
     last: Option<LastRows>,
+    /// Whether it was seen that the table's format has deletes.
+    takes_deletes: bool,
     lineage: String,
     replaced: Replaced,
 }
@@ -58,19 +60,25 @@ impl AppendWriter {
             key => Some(LastRows::new(columns.rows(), key)?),
         };
         let lineage = lineage_of(sink_id);
-        Ok(AppendWriter { table, columns, settings, names, writer, last, lineage, replaced })
+        Ok(AppendWriter {
+            table,
+            columns,
+            settings,
+            names,
+            writer,
+            last,
+            takes_deletes: false,
+            lineage,
+            replaced,
+        })
     }
 
     /// Writes deletes of the rows in files that later ones have replaced, and adds them to the files.
     async fn write_deletes(&mut self, files: &mut Vec<TableFile>) -> Result<()> {
         let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) else { return Ok(()) };
         let deleted = last.take_replaced(self.columns.rows(), files)?;
-        self.delete_writer()?.write(deleted, files).await
-    }
-
-    /// Makes the writer of deletes; that a table's format has none is said before anything is written.
-    fn delete_writer(&self) -> Result<PositionDeleteWriter> {
-        PositionDeleteWriter::new(&self.table, Arc::clone(&self.settings), Arc::clone(&self.names))
+        let (settings, names) = (Arc::clone(&self.settings), Arc::clone(&self.names));
+        PositionDeleteWriter::new(&self.table, settings, names)?.write(deleted, files).await
     }
 }
 
@@ -82,8 +90,10 @@ impl SinkWriter for AppendWriter {
         let Some(last) = &mut self.last else { return self.writer.write(rows).await };
         let places = self.writer.write_placed(rows).await?;
         last.note(rows, &places)?;
-        if last.has_replaced() {
-            self.delete_writer()?;
+        // That a table's format has no deletes is said before all rows are written.
+        if last.has_replaced() && !self.takes_deletes {
+            check_row_deletes(self.table.metadata(), self.table.ident())?;
+            self.takes_deletes = true;
         }
         Ok(())
     }
@@ -100,5 +110,9 @@ impl SinkWriter for AppendWriter {
         let table = self.table.metadata().uuid();
         let prepared = PreparedFiles::new(&self.lineage, table, checkpoint, self.replaced, &files)?;
         Ok(vec![prepared.to_committable()?])
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.last.as_ref().map_or(0, LastRows::bytes)
     }
 }

@@ -10,6 +10,7 @@ use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
 
 use crate::error::{Error, Result};
+use crate::schema::DataType;
 
 /// How a column is converted.
 #[derive(Debug, Clone)]
@@ -71,8 +72,9 @@ impl ColumnConversion {
             ColumnConversion::Same => Ok(Arc::clone(column)),
             ColumnConversion::Cast(to) => {
                 let options = CastOptions { safe: false, ..CastOptions::default() };
-                cast_with_options(column, to, &options)
-                    .map_err(|error| Error::data(format!("a value does not fit {to}")).caused_by(error))
+                cast_with_options(column, to, &options).map_err(|error| {
+                    Error::data(format!("a value does not fit {}", type_name(to))).caused_by(error)
+                })
             }
             ColumnConversion::List(field, element) => {
                 let list = column.as_list_opt::<i32>().ok_or_else(unexpected)?;
@@ -106,6 +108,16 @@ impl ColumnConversion {
                 Ok(Arc::new(StructArray::try_new_with_length(fields.clone(), children, nulls, row.len())?))
             }
         }
+    }
+}
+
+/// Returns the name that SQL has for a type of a file.
+fn type_name(of: &ArrowType) -> String {
+    match of {
+        ArrowType::FixedSizeBinary(length) => format!("BINARY({length})"),
+        ArrowType::LargeBinary => "BYTES".to_owned(),
+        ArrowType::Time64(_) => "TIME".to_owned(),
+        of => DataType::from_arrow(of).map_or_else(|| of.to_string(), |of| of.summary()),
     }
 }
 
@@ -212,7 +224,7 @@ mod tests {
         let bytes = || BinaryArray::from_opt_vec(vec![Some(b"ab".as_slice()), None]);
         assert_eq!(convert(bytes(), &fixed).unwrap().null_count(), 1);
         let error = convert(BinaryArray::from_vec(vec![b"abc"]), &fixed).unwrap_err();
-        assert_eq!(error.message(), "a value does not fit FixedSizeBinary(2)");
+        assert_eq!(error.message(), "a value does not fit BINARY(2)");
     }
 
     #[test]

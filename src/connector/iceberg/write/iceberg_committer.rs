@@ -18,17 +18,11 @@ use super::write_options::WriteOptions;
 use super::write_settings::WriteSettings;
 use crate::connector::iceberg::commit::{
     CommitMarker, FileRemoval, RESOLVED_DELETES, SnapshotChange, SnapshotPlan, TableFile, commit_snapshot,
-    forget, is_committed, lineage_of,
+    committed_key, forget, is_committed, lineage_of,
 };
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{Committable, Committer, CompletedCheckpoint};
 use crate::error::{Error, ErrorKind, Result};
-
-/// The properties in which lineages note what they have committed.
-const COMMITTED_PREFIX: &str = "lakehead.committed.";
-
-/// What Flink's batch jobs write where those of streams have the number of a checkpoint.
-const FLINK_CHECKPOINT: &str = "flink.max-committed-checkpoint-id";
 
 /// Stands for the number of a writer in the names of what the committer writes itself.
 const COMMITTER: usize = 99_999;
@@ -210,6 +204,12 @@ impl IcebergCommitter {
             job_id: job_id.to_owned(),
             operator_id: operator_id.to_owned(),
             source_position: positions.and_then(|positions| serde_json::to_string(positions).ok()),
+            // Nobody goes on with a batch job, so its snapshot tells enough.
+            keeps_property: !self.options.is_batch,
+            flink_checkpoint: match self.options.is_batch {
+                true => i64::MAX,
+                false => prepared.checkpoint as i64,
+            },
         }
     }
 
@@ -281,12 +281,8 @@ impl SnapshotPlan for GroupPlan<'_> {
         }
         let commit_ids = pending.iter().map(|member| member.prepared.id.clone()).collect();
         CommitMarker { commit_ids, ..self.group.marker.clone() }.mark(metadata, &mut change)?;
-        if committer.options.is_batch {
-            // Nobody goes on with such a job, so its snapshot tells enough.
-            change.properties.retain(|key, _| !key.starts_with(COMMITTED_PREFIX));
-            change.summary.insert(FLINK_CHECKPOINT.to_owned(), i64::MAX.to_string());
-        } else if self.group.marker.lineage == committer.lineage {
-            let earlier = committer.earlier.iter().map(|lineage| format!("{COMMITTED_PREFIX}{lineage}"));
+        if !committer.options.is_batch && self.group.marker.lineage == committer.lineage {
+            let earlier = committer.earlier.iter().map(|lineage| committed_key(lineage));
             change.removed_properties.extend(earlier.filter(|key| metadata.properties().contains_key(key)));
         }
         Ok(Some(change))
@@ -349,9 +345,6 @@ impl<'a> GroupPlan<'a> {
 
 /// Returns what leaves the table when prepared files come.
 fn removal(pending: &[&Member], metadata: &TableMetadata) -> FileRemoval {
-    if pending.iter().any(|member| member.prepared.replaced == Replaced::Everything) {
-        return FileRemoval::Everything;
-    }
     let mut partitions: Vec<(i32, Struct)> = Vec::new();
     let touching = pending.iter().filter(|member| member.prepared.replaced == Replaced::TouchedPartitions);
     for written in touching.flat_map(|member| member.data.iter().chain(&member.deletes)) {

@@ -20,6 +20,7 @@ mod partition_splitter;
 mod partition_transform;
 mod position_delete_writer;
 mod prepared_files;
+mod row_bytes;
 mod upsert;
 mod write_options;
 mod write_settings;

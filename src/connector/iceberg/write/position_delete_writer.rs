@@ -11,8 +11,8 @@ use arrow::datatypes::{DataType as ArrowType, Field, Int32Type, Schema as ArrowS
 use futures::StreamExt;
 use futures::stream::FuturesOrdered;
 use iceberg::spec::{
-    DataContentType, DataFileBuilder, DataFileFormat, FormatVersion, NestedField, PrimitiveType, Schema,
-    SortOrder, Struct, Type,
+    DataContentType, DataFileBuilder, DataFileFormat, NestedField, PrimitiveType, Schema, SortOrder, Struct,
+    Type,
 };
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
@@ -22,10 +22,10 @@ use super::parquet_file::ParquetFile;
 use super::parquet_format::ParquetFormat;
 use super::partition_path::partition_path;
 use super::write_settings::WriteSettings;
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::commit::{TableFile, check_row_deletes};
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, FlinkClass, Result};
+use crate::error::{Error, Result};
 
 /// The field ids that the specification reserves for position deletes.
 const FILE_PATH_ID: i32 = 2_147_483_546;
@@ -71,21 +71,7 @@ impl PositionDeleteWriter {
         settings: Arc<WriteSettings>,
         names: Arc<FileNames>,
     ) -> Result<PositionDeleteWriter> {
-        match table.metadata().format_version() {
-            FormatVersion::V1 => {
-                return Err(Error::validation("Cannot write delete files in a v1 table")
-                    .class(FlinkClass::ILLEGAL_ARGUMENT)
-                    .hint("Upgrade the table: ALTER TABLE … SET ('format-version' = '2')."));
-            }
-            FormatVersion::V2 => {}
-            FormatVersion::V3 => {
-                return Err(Error::unsupported(format!(
-                    "Iceberg table '{}' has format version 3, whose deletion vectors cannot be written yet",
-                    table.ident()
-                ))
-                .hint("Append to it, or use a table with 'format-version' = '2'."));
-            }
-        }
+        check_row_deletes(table.metadata(), table.ident())?;
         let format = Arc::new(format(&settings)?);
         Ok(PositionDeleteWriter { table: table.clone(), settings, names, format })
     }
@@ -220,7 +206,7 @@ mod tests {
     use crate::connector::iceberg::storage::testing::{Fault, Operation};
     use arrow::array::AsArray;
     use arrow::datatypes::Int64Type;
-    use iceberg::spec::{Datum, Literal, Transform};
+    use iceberg::spec::{Datum, FormatVersion, Literal, Transform};
     use std::collections::BTreeMap;
 
     fn writer(warehouse: &Warehouse) -> Result<PositionDeleteWriter> {
@@ -318,7 +304,7 @@ mod tests {
             (FormatVersion::V1, "Cannot write delete files in a v1 table"),
             (
                 FormatVersion::V3,
-                "Iceberg table 'db.t' has format version 3, whose deletion vectors cannot be written yet",
+                "updates and deletes in table 'db.t' of format version 3 are not supported yet",
             ),
         ] {
             let making = Making { version: Some(version), ..Making::default() };

@@ -27,7 +27,7 @@ use iceberg::spec::{SnapshotRef, TableMetadata};
 use super::key_positions::{KeyPositions, RowPosition};
 use super::row_identity::{Identified, RowIdentity};
 use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
-use crate::connector::iceberg::scan::{KeyReadOptions, LiveFile, live_files, read_keys};
+use crate::connector::iceberg::scan::{LiveFile, live_files, read_keys};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::type_mapping;
 use crate::error::{Error, Result};
@@ -76,7 +76,8 @@ impl Ownership {
 struct Pending {
     id: String,
     checkpoint: u64,
-    files: Vec<u32>,
+    /// Data files, by the hashes of their paths.
+    files: HashSet<i64>,
 }
 
 /// What an index stands for.
@@ -155,7 +156,7 @@ impl IndexSync {
     }
 
     /// Notes what was prepared: data files that are in the index, and in no snapshot yet.
-    pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: Vec<u32>) {
+    pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: HashSet<i64>) {
         self.pending.push(Pending { id, checkpoint, files });
     }
 
@@ -271,10 +272,9 @@ impl IndexSync {
             .collect();
         let is_deleted =
             |sequence_number: i64| is_news(sequence_number) || resolved.contains(&sequence_number);
+        let is_pending = |hash| self.pending.iter().any(|pending| pending.files.contains(&hash));
         let mut gone: HashSet<u32> = index.files.live().into_iter().collect();
-        for file in self.pending.iter().flat_map(|pending| &pending.files) {
-            gone.remove(file);
-        }
+        gone.retain(|number| !is_pending(index.files.hash(*number)));
         let mut news = Vec::new();
         // A table that was set back may show files again that were gone.
         let mut has_reread = is_rewound;
@@ -319,9 +319,8 @@ async fn read_into(
         Some(slots) => Some(wanted_keys(table, identity, index.keys(slots)?)?),
         None => None,
     };
-    let options = KeyReadOptions { wanted: keys, concurrency: 0 };
     let numbers: Vec<u32> = files.iter().map(|file| index.files.add(&file.data)).collect();
-    let mut rows = read_keys(table, files.into(), &identity.ids(), options);
+    let mut rows = read_keys(table, files.into(), &identity.ids(), keys);
     let mut slots = Vec::new();
     while let Some(read) = rows.try_next().await? {
         let identified = identity.of_read(read.keys.columns(), read.keys.num_rows())?;

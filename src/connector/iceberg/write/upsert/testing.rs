@@ -17,7 +17,7 @@ use tempfile::TempDir;
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::connector::iceberg::catalog::{CommitCatalog, HadoopCatalog};
 use crate::connector::iceberg::commit::{FileRemoval, SnapshotChange, TableFile, commit_snapshot};
-use crate::connector::iceberg::scan::{KeyReadOptions, live_files, read_keys};
+use crate::connector::iceberg::scan::{live_files, read_keys};
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::write::data_file_writer::{DataFileWriter, RowTraits};
@@ -123,7 +123,7 @@ pub(super) async fn rows_at(table: &IcebergTable, snapshot: Option<i64>) -> Vec<
 async fn places_at(table: &IcebergTable, snapshot: Option<i64>) -> Vec<(Row, Arc<TableFile>, u64)> {
     let files = live_files(table, snapshot).await.unwrap();
     let data: Vec<Arc<TableFile>> = files.iter().map(|file| Arc::clone(&file.data)).collect();
-    let read = read_keys(table, files.into(), &[1, 2, 3], KeyReadOptions::default());
+    let read = read_keys(table, files.into(), &[1, 2, 3], None);
     let read: Vec<_> = read.try_collect().await.unwrap();
     let mut places = Vec::new();
     for rows in read {
