@@ -56,7 +56,7 @@ def make_table(lakehead: Lakehead, rows: int) -> None:
         "make",
         f"""SET 'execution.runtime-mode' = 'batch'; SET 'table.dml-sync' = 'true';
 CREATE TEMPORARY TABLE made (id BIGINT, grp INT, quantity INT, amount DOUBLE, note STRING) WITH ('connector' = 'datagen',
-  'number-of-rows' = '{rows}', 'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '{rows}',
+  'number-of-rows' = '{rows}', 'rows-per-second' = '1000000000', 'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '{rows}',
   'fields.grp.min' = '0', 'fields.grp.max' = '999', 'fields.quantity.min' = '0', 'fields.quantity.max' = '9999',
   'fields.amount.min' = '0', 'fields.amount.max' = '1000', 'fields.note.length' = '24');
 CREATE TABLE ice.db.facts (id BIGINT, grp INT, quantity INT, amount DOUBLE, ts TIMESTAMP(6), note STRING, PRIMARY KEY (id) NOT ENFORCED)
@@ -152,7 +152,7 @@ INSERT INTO ice.db.changes SELECT * FROM changes;
 """,
             )[:3]
         )
-        query = "SET 'execution.runtime-mode' = 'batch';\nSELECT COUNT(*), SUM(customer), SUM(amount) FROM ice.db.changes;\n"
+        query = "SET 'execution.runtime-mode' = 'batch';\nSELECT COUNT(*), SUM(CAST(customer AS BIGINT)), SUM(amount) FROM ice.db.changes;\n"
         read.append(lakehead.run("read", query))
         if cells(read[-1][3])[-1] != list(fold.values()):
             raise RuntimeError(f"the table holds {cells(read[-1][3])[-1]}, not {fold}")

@@ -15,6 +15,13 @@ if postgres=$(scripts/postgres.sh start); then
 else
   echo "note: without Postgres its tests are skipped" >&2
 fi
+python3 -c 'import ensurepip' 2>/dev/null || need_packages python3 python3-venv
+if python3 scripts/iceberg_readers.py --help >/dev/null; then
+  export LAKEHEAD_ENGINES=pyiceberg,duckdb,chdb
+  if $all; then LAKEHEAD_ENGINES+=,spark,flink; fi
+else
+  echo "note: without other engines nobody reads the Iceberg tables that the tests write" >&2
+fi
 step "tests"
 cargo test --locked --quiet --lib --bins
 cargo test --locked --test tests
@@ -22,7 +29,7 @@ step "documentation tests"
 cargo test --locked --doc --quiet
 if $all; then
   step "tests of the optimised binary"
-  LAKEHEAD_CRASH_KILLS=200 cargo test --locked --release --test tests
+  LAKEHEAD_CRASH_KILLS=200 LAKEHEAD_UPSERT_KEYS=1000000 LAKEHEAD_UPSERT_KILLS=100 cargo test --locked --release --test tests
   step "fuzzing"
   scripts/fuzz.sh 60
 fi

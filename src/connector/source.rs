@@ -101,6 +101,9 @@ pub trait FrameDecoder: Send {
     /// # Errors
     /// A record is malformed; the message names origin, line and field.
     fn decode(&mut self, frame: &Frame) -> Result<Vec<ChangelogBatch>>;
+
+    /// Tells the decoder that nobody reads `-U`: it may leave them out, unread where that is faster, and need not.
+    fn ignore_update_before(&mut self) {}
 }
 
 /// A table that can be read.

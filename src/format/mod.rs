@@ -198,6 +198,9 @@ pub trait RecordDecoder: Send {
     /// # Errors
     /// A record is malformed. The message has Flink's words, the hint names the place.
     fn decode(&mut self, data: &[u8], origin: FrameOrigin<'_>) -> Result<ChangelogBatch>;
+
+    /// Tells the decoder that nobody reads `-U`: it may leave them out, unread where that is faster, and need not.
+    fn ignore_update_before(&mut self) {}
 }
 
 /// The writing side of a format, set up for a table.

@@ -112,6 +112,10 @@ impl FileDecoder {
 }
 
 impl FrameDecoder for FileDecoder {
+    fn ignore_update_before(&mut self) {
+        self.records.ignore_update_before();
+    }
+
     fn decode(&mut self, frame: &Frame) -> Result<Vec<ChangelogBatch>> {
         let Frame::Bytes { data, origin, offset } = frame else {
             return Err(Error::internal("a frame of another source came to the decoder of files"));

@@ -20,7 +20,7 @@ const BLOCK_ROWS: usize = 1 << 16;
 /// About how many bytes of rows are in a block.
 const BLOCK_BYTES: usize = 4 << 20;
 /// State is written often and read seldom.
-const ZSTD_LEVEL: i32 = 1;
+const ZSTD_LEVEL: i32 = -3;
 
 /// Columns of rows, and the key group of each row.
 type Part<'a> = (&'a [ArrayRef], &'a [u8]);

@@ -223,6 +223,13 @@ impl Blueprint {
         self.graph.nodes.iter().enumerate().map(local).collect()
     }
 
+    /// Returns whether anyone takes the `-U` of a node.
+    fn wants_update_before(&self, source: NodeId) -> bool {
+        let is_consumer = |node: &&GraphNode| node.inputs.iter().any(|edge| edge.node == source);
+        let mut consumers = self.graph.nodes.iter().filter(is_consumer);
+        !consumers.all(|node| matches!(node.spec, OperatorSpec::DropUpdateBefore))
+    }
+
     /// Makes what the nodes are on a worker.
     fn stages(
         &self,
@@ -237,7 +244,13 @@ impl Blueprint {
             }
             Ok(match &node.spec {
                 OperatorSpec::Source { table, columns } => {
-                    Stage::Source(SourceDecoder::new(table, columns, node.arrow_schema())?)
+                    let wants_update_before = self.wants_update_before(at);
+                    Stage::Source(SourceDecoder::new(
+                        table,
+                        columns,
+                        node.arrow_schema(),
+                        wants_update_before,
+                    )?)
                 }
                 OperatorSpec::Values { .. } => Stage::Values,
                 OperatorSpec::Sink(_) => {

@@ -35,12 +35,20 @@ pub(super) struct SourceDecoder {
 }
 
 impl SourceDecoder {
-    /// Creates a decoder for columns of a table.
+    /// Creates a decoder for columns of a table, which need not yield `-U` unless they are wanted.
     ///
     /// # Errors
     /// A column's type cannot be read by the format.
-    pub(super) fn new(table: &SourceTable, columns: &[usize], schema: &SchemaRef) -> Result<SourceDecoder> {
-        let decoder = table.source.decoder(&table.projection(columns))?;
+    pub(super) fn new(
+        table: &SourceTable,
+        columns: &[usize],
+        schema: &SchemaRef,
+        wants_update_before: bool,
+    ) -> Result<SourceDecoder> {
+        let mut decoder = table.source.decoder(&table.projection(columns))?;
+        if !wants_update_before {
+            decoder.ignore_update_before();
+        }
         Ok(SourceDecoder { decoder, schema: Arc::clone(schema) })
     }
 

@@ -43,6 +43,8 @@ const KNOWN_PARTITIONS_MAX: usize = 10_000;
 pub(super) struct RowTraits {
     /// Columns, by name, that get a bloom filter unless a property says otherwise: the key of an upsert.
     pub(super) bloom_columns: Vec<String>,
+    /// How many rows a file has at most, if that is known: a bloom filter need not hold more.
+    pub(super) rows_max: Option<u64>,
     /// The table's sort order that the rows of every partition arrive in, if they do.
     pub(super) sort_order_id: Option<i32>,
 }
@@ -106,6 +108,7 @@ impl DataFileWriter {
             &settings.parquet,
             &settings.metrics,
             &traits.bloom_columns,
+            traits.rows_max,
         )?;
         let spec = metadata.default_partition_spec();
         let splitter = match spec.fields().is_empty() {
@@ -268,7 +271,7 @@ impl DataFileWriter {
             true => format!("{folder}/{name}"),
             false => format!("{folder}/{}/{name}", partition.path),
         };
-        let file = ParquetFile::create(location, self.files.clone(), &self.format, self.encoded_rows())?;
+        let file = ParquetFile::create(location, self.files.clone(), &self.format, self.encoded_rows());
         let number = self.written.len() as u32;
         self.written.push(None);
         Ok(OpenFile { file, partition: partition.values, number })

@@ -50,7 +50,8 @@ pub(super) struct ParquetFile {
 
 /// What the encoder does. While it encodes, the next rows are collected.
 enum Stage {
-    Idle(Box<Encoder>),
+    /// There is none: the first rows that it gets say how it encodes.
+    New,
     Encoding(JoinHandle<Result<Box<Encoder>>>),
     Failed,
 }
@@ -68,19 +69,16 @@ pub(super) struct FinishedFile {
 
 impl ParquetFile {
     /// Begins a file. Nothing is written yet.
-    ///
-    /// # Errors
-    /// The columns cannot be encoded.
     pub(super) fn create(
         location: String,
         files: FileStore,
         format: &Arc<ParquetFormat>,
         encoded_rows: usize,
-    ) -> Result<ParquetFile> {
-        Ok(ParquetFile {
-            stage: Stage::Idle(Box::new(Encoder::new(format, &location)?)),
+    ) -> ParquetFile {
+        ParquetFile {
             location,
             files,
+            stage: Stage::New,
             format: Arc::clone(format),
             encoded_rows,
             waiting: Vec::new(),
@@ -91,7 +89,7 @@ impl ParquetFile {
             memory_bytes: 0,
             upload: None,
             sent_bytes: 0,
-        })
+        }
     }
 
     /// Returns how many rows it has been given.
@@ -167,7 +165,7 @@ impl ParquetFile {
     /// Takes the encoder once it has encoded what it was given.
     async fn idle_encoder(&mut self) -> Result<Box<Encoder>> {
         let encoder = match std::mem::replace(&mut self.stage, Stage::Failed) {
-            Stage::Idle(encoder) => encoder,
+            Stage::New => Box::new(Encoder::new(&self.format, &self.waiting, &self.location)?),
             Stage::Encoding(work) => work.await.map_err(panicked)??,
             Stage::Failed => return Err(Error::internal("a data file is written after it has failed")),
         };
@@ -219,9 +217,9 @@ struct Encoder {
 }
 
 impl Encoder {
-    fn new(format: &Arc<ParquetFormat>, location: &str) -> Result<Encoder> {
+    fn new(format: &ParquetFormat, first_rows: &[RecordBatch], location: &str) -> Result<Encoder> {
         let schema = Arc::clone(format.arrow());
-        let writer = ArrowWriter::try_new_with_options(Parts::default(), schema, format.options());
+        let writer = ArrowWriter::try_new_with_options(Parts::default(), schema, format.options(first_rows)?);
         let writer = writer.map_err(|error| unencodable(location, error))?;
         let nan_counts = format.floats().iter().map(|float| (float.id, 0)).collect();
         Ok(Encoder { writer: PartWriter(writer), nan_counts, location: location.to_owned() })

@@ -1,7 +1,10 @@
 //! What the Parquet files of one writer have in common: columns with field ids, encoding, and which figures are kept.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
+use arrow::array::{ArrayRef, RecordBatch, UInt32Array};
+use arrow::compute::take;
 use arrow::datatypes::SchemaRef;
 use iceberg::spec::{PrimitiveType, Schema, SortOrder};
 use parquet::arrow::ArrowSchemaConverter;
@@ -9,16 +12,20 @@ use parquet::arrow::arrow_writer::ArrowWriterOptions;
 use parquet::basic::{LogicalType, Type as PhysicalType};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
-use parquet::schema::types::{SchemaDescriptor, Type};
+use parquet::schema::types::{ColumnPath, SchemaDescriptor, Type};
 
 use super::file_metrics::{LeafColumn, leaf_columns};
 use super::metrics_config::{MetricsConfig, MetricsMode};
 use super::parquet_settings::ParquetSettings;
 use super::partition_splitter::path_to;
 use crate::error::{Error, Result};
+use crate::state::hash_rows;
 
 /// The name of a file's root, as Java writes it.
 const ROOT: &str = "table";
+
+/// How many rows say whether a column's values repeat.
+const SAMPLE_ROWS: usize = 1024;
 
 /// What files have in common.
 #[derive(Debug)]
@@ -51,12 +58,13 @@ impl ParquetFormat {
         settings: &ParquetSettings,
         metrics: &MetricsConfig,
         bloom_columns: &[String],
+        rows_max: Option<u64>,
     ) -> Result<ParquetFormat> {
         let leaves = leaf_columns(schema, order, metrics);
         let columns = ArrowSchemaConverter::new().schema_root(ROOT).convert(&arrow).map_err(unencodable)?;
         let columns = SchemaDescriptor::new(Arc::new(with_uuids(columns.root_schema(), &leaves)?));
         let properties =
-            settings.writer_properties(schema, &columns, bloom_columns, statistics_bytes(&leaves));
+            settings.writer_properties(schema, &columns, bloom_columns, rows_max, statistics_bytes(&leaves));
         let is_float = |leaf: &&LeafColumn| {
             matches!(leaf.data_type, PrimitiveType::Float | PrimitiveType::Double) && !leaf.is_repeated
         };
@@ -72,13 +80,25 @@ impl ParquetFormat {
         &self.arrow
     }
 
-    /// Returns what an encoder is made with.
-    pub(super) fn options(&self) -> ArrowWriterOptions {
+    /// Returns what the encoder of a file is made with that begins with these rows.
+    ///
+    /// # Errors
+    /// The rows have other columns.
+    pub(super) fn options(&self, first_rows: &[RecordBatch]) -> Result<ArrowWriterOptions> {
+        let mut properties = self.properties.clone().into_builder();
+        for (at, field) in self.arrow.fields().iter().enumerate() {
+            let columns = || first_rows.iter().map(|rows| rows.column(at));
+            if !field.data_type().is_nested() && are_mostly_distinct(columns)? {
+                let path = ColumnPath::new(vec![field.name().clone()]);
+                properties = properties.set_column_dictionary_enabled(path, false);
+            }
+        }
         // Arrow's own schema is left out: Iceberg's says what the columns are, and many small files would carry it.
-        ArrowWriterOptions::new()
-            .with_properties(self.properties.clone())
+        let options = ArrowWriterOptions::new()
+            .with_properties(properties.build())
             .with_parquet_schema(self.columns.clone())
-            .with_skip_arrow_metadata(true)
+            .with_skip_arrow_metadata(true);
+        Ok(options)
     }
 
     /// Returns the columns that hold values, in Parquet's order.
@@ -90,6 +110,30 @@ impl ParquetFormat {
     pub(super) fn floats(&self) -> &[FloatColumn] {
         &self.floats
     }
+}
+
+/// Returns whether hardly two values of a column are equal. Its dictionary would be as long as the column, and takes longer to make
+/// than all else.
+fn are_mostly_distinct<'a, C: Iterator<Item = &'a ArrayRef>>(columns: impl Fn() -> C) -> Result<bool> {
+    let row_count: usize = columns().map(|column| column.len()).sum();
+    if row_count < SAMPLE_ROWS {
+        return Ok(false);
+    }
+    // Rows side by side may be alike where the column is not.
+    let step = row_count / SAMPLE_ROWS;
+    let mut distinct = HashSet::with_capacity(SAMPLE_ROWS);
+    let mut hashes = Vec::new();
+    let mut next = 0;
+    for column in columns() {
+        let chosen: UInt32Array = (next..column.len()).step_by(step).map(|row| row as u32).collect();
+        next = next + chosen.len() * step - column.len();
+        if hash_rows(&[take(column, &chosen, None)?], chosen.len(), &mut hashes).is_err() {
+            // Of a type that cannot be hashed it is not known.
+            return Ok(false);
+        }
+        distinct.extend(hashes.drain(..));
+    }
+    Ok(distinct.len() >= SAMPLE_ROWS * 9 / 10)
 }
 
 /// Returns how many bytes of a value the statistics of row groups need; None for all.

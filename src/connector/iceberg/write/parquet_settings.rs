@@ -81,13 +81,15 @@ impl ParquetSettings {
         })
     }
 
-    /// Returns the properties of files with these columns. `bloom_columns` have a bloom filter unless a property says otherwise;
-    /// `statistics_bytes` is how many bytes of a value bounds need, None for all.
+    /// Returns the properties of files with these columns. `bloom_columns` have a bloom filter unless a property says otherwise, for
+    /// `rows_max` values if it is known that files have no more; `statistics_bytes` is how many bytes of a value bounds need, None for
+    /// all.
     pub(super) fn writer_properties(
         &self,
         schema: &Schema,
         columns: &SchemaDescriptor,
         bloom_columns: &[String],
+        rows_max: Option<u64>,
         statistics_bytes: Option<usize>,
     ) -> WriterProperties {
         let mut builder = WriterProperties::builder()
@@ -106,10 +108,11 @@ impl ParquetSettings {
         for (name, _) in blooms.into_iter().filter(|(_, is_on)| *is_on) {
             let Some(path) = path(name) else { continue };
             let rate = self.bloom_rates.get(name).copied().unwrap_or(BLOOM_RATE);
+            let values = values_in(self.bloom_bytes_max, rate).min(rows_max.unwrap_or(u64::MAX)).max(1);
             builder = builder
                 .set_column_bloom_filter_enabled(path.clone(), true)
                 .set_column_bloom_filter_fpp(path.clone(), rate)
-                .set_column_bloom_filter_ndv(path, values_in(self.bloom_bytes_max, rate));
+                .set_column_bloom_filter_ndv(path, values);
         }
         // A dictionary of a key's values is as long as the column, and nobody needs it to look for one.
         if let [key] = bloom_columns
@@ -192,7 +195,7 @@ mod tests {
         let columns = ArrowSchemaConverter::new().convert(&arrow).unwrap();
         let bloom: Vec<String> = bloom.iter().map(|name| (*name).to_owned()).collect();
         let settings = ParquetSettings::new(&Properties::of(entries)).unwrap();
-        settings.writer_properties(&schema, &columns, &bloom, Some(16))
+        settings.writer_properties(&schema, &columns, &bloom, None, Some(16))
     }
 
     fn path(parts: &[&str]) -> ColumnPath {

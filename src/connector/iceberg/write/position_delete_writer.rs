@@ -126,7 +126,7 @@ impl PositionDeleteWriter {
         let folder = self.folder(spec_id, &partition);
         let location = format!("{folder}/{}", self.names.next_delete_file());
         let files = self.table.files().clone();
-        let mut file = ParquetFile::create(location, files, &self.format, ENCODED_ROWS)?;
+        let mut file = ParquetFile::create(location, files, &self.format, ENCODED_ROWS);
         for deleted in &deleted {
             for positions in deleted.positions.chunks(ENCODED_ROWS) {
                 file.write(self.rows(&deleted.path, positions)?).await?;
@@ -195,6 +195,7 @@ fn format(settings: &WriteSettings) -> Result<ParquetFormat> {
         &settings.delete_parquet,
         &MetricsConfig::full(),
         &[],
+        None,
     )
 }
 

@@ -200,15 +200,14 @@ fn target(table: &IcebergTable, what: &str) -> Option<ScanTarget> {
     Some(ScanTarget { rows: ReadTarget::Snapshot(snapshot.snapshot_id()), schema })
 }
 
-async fn check(engine: &str) {
-    let mut names: Vec<String> = fs::read_dir(fixtures().join(engine))
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().to_str().unwrap().to_owned())
-        .collect();
-    names.sort();
+/// Reads each of an engine's tables and all that is expected of it. Returns what the README says of each: "equal", or the refusal.
+async fn check(engine: &str) -> BTreeMap<String, String> {
+    let mut said = BTreeMap::new();
     let mut wrong = Vec::new();
-    for name in names {
+    for entry in fs::read_dir(fixtures().join(engine)).unwrap() {
+        let name = entry.unwrap().file_name().to_str().unwrap().to_owned();
         let table = load(engine, &name).await;
+        said.insert(name.clone(), "equal".to_owned());
         for (what, expected) in expectations(&fixtures().join(engine).join(&name)) {
             let Some(target) = target(&table, &what) else { continue };
             let read = rows(&table, target.clone(), 1).await;
@@ -216,6 +215,7 @@ async fn check(engine: &str) {
                 let error = read.unwrap_err();
                 assert_eq!(error.kind(), ErrorKind::Unsupported, "{error}");
                 assert!(error.message().contains(&format!("/{engine}/{name}/data/")), "{error}");
+                said.insert(name.clone(), "refused by name".to_owned());
                 continue;
             }
             match read {
@@ -228,6 +228,41 @@ async fn check(engine: &str) {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    said
+}
+
+/// Writes the README's table of what we read: a line for each line of the fixtures' own tables.
+fn readme_table(said: &BTreeMap<&str, BTreeMap<String, String>>) -> String {
+    let mut text = String::from("| written by | a table with … | Lakehead |\n|---|---|---|\n");
+    let told = fs::read_to_string(fixtures().join("README.md")).unwrap();
+    let (_, told) = told.split_once("\n## Tables\n").unwrap();
+    let (told, _) = told.split_once("\n## ").unwrap();
+    let mut engine = "";
+    let mut named = 0;
+    for line in told.lines().filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |")) {
+        let (names, what) = line.split_once(" | ").unwrap();
+        if what == "what" {
+            engine = names;
+            continue;
+        }
+        let of_engine = &said[engine.to_lowercase().as_str()];
+        let mut answers: Vec<&str> =
+            names.split(", ").map(|name| of_engine[name.trim_matches('`')].as_str()).collect();
+        named += answers.len();
+        answers.dedup();
+        assert_eq!(
+            answers.len(),
+            1,
+            "one line tells of tables that are read and of such that are not: {names}"
+        );
+        text.push_str(&format!("| {engine} | {what} | {} |\n", answers[0]));
+    }
+    assert_eq!(
+        named,
+        said.values().map(BTreeMap::len).sum::<usize>(),
+        "the fixtures' README names each table"
+    );
+    text
 }
 
 fn causes(error: &Error) -> String {
@@ -241,11 +276,20 @@ fn causes(error: &Error) -> String {
 }
 
 #[tokio::test]
-async fn tables_that_flink_wrote_are_read_as_flink_reads_them() {
-    check("flink").await;
-}
-
-#[tokio::test]
-async fn tables_that_spark_wrote_are_read_as_spark_reads_them() {
-    check("spark").await;
+async fn tables_that_flink_and_spark_wrote_are_read_as_they_read_them() {
+    const START: &str = "<!-- generated: iceberg writers -->\n";
+    let said = BTreeMap::from([("flink", check("flink").await), ("spark", check("spark").await)]);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("README.md");
+    let readme = fs::read_to_string(&path).unwrap();
+    let from = readme.find(START).unwrap() + START.len();
+    let to = from + readme[from..].find("<!-- end -->").unwrap();
+    let expected = format!("{}{}{}", &readme[..from], readme_table(&said), &readme[to..]);
+    if std::env::var_os("BLESS").is_some() {
+        fs::write(&path, expected).unwrap();
+        return;
+    }
+    assert!(
+        readme == expected,
+        "the README's table of Iceberg writers is old: run BLESS=1 cargo test other_engines"
+    );
 }

@@ -500,7 +500,7 @@ async fn data_lies_where_the_table_says() {
 async fn keys_get_bloom_filters_and_sorted_rows_say_by_what() {
     let warehouse = Warehouse::new(id_and_name(), Making::default()).await;
     let rows = id_rows(0..100, 1);
-    let traits = RowTraits { bloom_columns: vec!["id".to_owned()], sort_order_id: Some(1) };
+    let traits = RowTraits { bloom_columns: vec!["id".to_owned()], rows_max: None, sort_order_id: Some(1) };
     let mut writer = writer_with(&warehouse, &rows.schema(), traits);
     writer.write(&rows).await.unwrap();
     let file = writer.finish().await.unwrap().remove(0).file;

@@ -121,18 +121,19 @@ impl UpsertWriter {
         let metadata = table.metadata();
         let settings = Arc::new(WriteSettings::new(&self.options.properties(metadata), metadata)?);
         let order = ImageOrder::of(metadata, &self.columns);
+        let change = self.net.take();
         let traits = RowTraits {
             bloom_columns: match self.identity.is_key() {
                 true => self.identity.names().map(str::to_owned).collect(),
                 false => Vec::new(),
             },
+            rows_max: change.images.iter().map(|images| images.slots.len() as u64).max(),
             sort_order_id: order.as_ref().map(|order| order.id),
         };
         let names = &self.names;
         let mut data =
             DataFileWriter::new(table, &self.columns, Arc::clone(&settings), Arc::clone(names), traits)?;
         let deletes = PositionDeleteWriter::new(table, settings, Arc::clone(names))?;
-        let change = self.net.take();
         let wanted = (!self.has_prepared).then_some(change.touched.as_slice());
         self.sync.begin(checkpoint);
         let base = self.sync.bring(table, &mut self.index, &self.identity, wanted).await?;
