@@ -103,3 +103,23 @@ fn a_cancelled_streaming_job_leaves_no_file_that_no_snapshot_names() {
         assert_eq!(data_files(&place, "a"), committed);
     });
 }
+
+#[test]
+fn the_keys_of_a_batch_insert_count_against_the_budget_of_state() {
+    let place = Place::new();
+    block_on(async {
+        let mut session = session(&place, "batch").await;
+        session
+            .run(
+                "CREATE TABLE lake.db.k (id BIGINT, PRIMARY KEY (id) NOT ENFORCED);
+                 CREATE TABLE numbers (id BIGINT) WITH ('connector' = 'datagen',
+                   'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '200000');
+                 SET 'lakehead.state.memory-budget' = '1 mb';",
+            )
+            .await
+            .unwrap();
+        let error = session.run("INSERT INTO lake.db.k SELECT id FROM numbers;").await.unwrap_err();
+        assert!(error.message().starts_with("the keys that a sink has to remember take"), "{error}");
+        assert!(data_files(&place, "k").is_empty());
+    });
+}

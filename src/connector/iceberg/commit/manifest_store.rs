@@ -16,6 +16,7 @@ use iceberg::spec::{
 use uuid::Uuid;
 
 use super::TableFile;
+use crate::connector::iceberg::catalog::metadata_folder;
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
@@ -62,11 +63,7 @@ impl<'a> ManifestStore<'a> {
         snapshot_id: i64,
         written: &'a mut Vec<String>,
     ) -> ManifestStore<'a> {
-        let metadata = table.metadata();
-        let folder = match metadata.properties().get("write.metadata.path") {
-            Some(folder) => folder.trim_end_matches('/').to_owned(),
-            None => format!("{}/metadata", metadata.location()),
-        };
+        let folder = metadata_folder(table.metadata());
         ManifestStore { table, snapshot_id, folder, commit: Uuid::new_v4(), written }
     }
 
