@@ -113,7 +113,7 @@ fn the_keys_of_a_batch_insert_count_against_the_budget_of_state() {
             .run(
                 "CREATE TABLE lake.db.k (id BIGINT, PRIMARY KEY (id) NOT ENFORCED);
                  CREATE TABLE numbers (id BIGINT) WITH ('connector' = 'datagen',
-                   'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '200000');
+                   'fields.id.kind' = 'sequence', 'fields.id.start' = '1', 'fields.id.end' = '200000', 'number-of-rows' = '200000');
                  SET 'lakehead.state.memory-budget' = '1 mb';",
             )
             .await
