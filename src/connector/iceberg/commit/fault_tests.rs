@@ -64,6 +64,8 @@ async fn commit_once(table: &IcebergTable, checkpoint: u64) -> Result<IcebergTab
             job_id: String::new(),
             operator_id: String::new(),
             source_position: None,
+            keeps_property: true,
+            flink_checkpoint: checkpoint as i64,
         };
         marker.mark(table.metadata(), &mut change)?;
         Ok(Some(change))

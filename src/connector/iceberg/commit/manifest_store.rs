@@ -15,6 +15,7 @@ use iceberg::spec::{
 };
 use uuid::Uuid;
 
+use crate::connector::iceberg::catalog::metadata_folder;
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::field_history::schemas_newest_first;
 use crate::connector::iceberg::manifest::{ManifestReader, RewrittenManifest, TableFile};
@@ -56,11 +57,7 @@ impl<'a> ManifestStore<'a> {
         snapshot_id: i64,
         written: &'a mut Vec<String>,
     ) -> ManifestStore<'a> {
-        let metadata = table.metadata();
-        let folder = match metadata.properties().get("write.metadata.path") {
-            Some(folder) => folder.trim_end_matches('/').to_owned(),
-            None => format!("{}/metadata", metadata.location()),
-        };
+        let folder = metadata_folder(table.metadata());
         let reader = ManifestReader::new(table, None);
         ManifestStore { table, snapshot_id, folder, commit: Uuid::new_v4(), reader, written }
     }

@@ -19,13 +19,14 @@ use super::commit_loop::Attempt;
 use super::manifest_merge::ManifestMerge;
 use super::manifest_store::{ManifestStore, SnapshotManifest, with_context};
 use super::removal_filter::RemovalFilter;
+use super::row_deletes::check_row_deletes;
 use super::snapshot_summary::SummaryCounts;
 use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::manifest::{RewrittenManifest, TableFile};
 use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, FlinkClass, Result};
+use crate::error::{Error, Result};
 
 /// How many manifests are read at a time.
 const READS: usize = 8;
@@ -121,16 +122,7 @@ impl<'a> SnapshotProducer<'a> {
         if change.deletes.is_empty() {
             return Ok(());
         }
-        match self.table.metadata().format_version() {
-            FormatVersion::V1 => Err(Error::unsupported(format!("Cannot write delete files in a v1 table: '{name}'"))
-                .class(FlinkClass::ILLEGAL_ARGUMENT)
-                .hint("Rows of it can only be added. ALTER TABLE … SET ('format-version' = '2') makes it a table whose rows can change.")),
-            FormatVersion::V2 => Ok(()),
-            FormatVersion::V3 => Err(Error::unsupported(format!(
-                "position deletes cannot be written to table '{name}': its format version is 3"
-            ))
-            .hint("Deletion vectors are not supported yet. Create the table with 'format-version' = '2'.")),
-        }
+        check_row_deletes(self.table.metadata(), name)
     }
 
     /// Takes entries away. Returns the copies of manifests that had some, and those that stay as they are.

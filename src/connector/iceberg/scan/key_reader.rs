@@ -44,18 +44,11 @@ pub(in crate::connector::iceberg) struct KeyRows {
     pub(in crate::connector::iceberg) positions: Int64Array,
 }
 
-/// What of the files is wanted.
-#[derive(Debug, Clone, Default)]
-pub(in crate::connector::iceberg) struct KeyReadOptions {
-    /// The keys that are looked for: columns as in `KeyRows::keys`. Files and row groups that hold none of them are passed over by
-    /// their bounds and bloom filters; of the others all rows come. None: everything is wanted.
-    pub(in crate::connector::iceberg) wanted: Option<RecordBatch>,
-    /// How many files are read at the same time; 0 means as many as there are cores.
-    pub(in crate::connector::iceberg) concurrency: usize,
-}
-
 /// Reads the key columns (field ids of the table's current schema) of data files, without the rows that are deleted. Batches of
 /// one file come in the order of its rows, those of different files in any order. Dropping the stream stops the reads.
+///
+/// With `wanted`, keys that are looked for (columns as in `KeyRows::keys`), files and row groups that hold none of them are passed over
+/// by their bounds and bloom filters; of the others all rows come.
 ///
 /// # Errors
 /// The stream ends with an error if a file is missing or damaged.
@@ -63,13 +56,10 @@ pub(in crate::connector::iceberg) fn read_keys(
     table: &IcebergTable,
     files: Arc<[LiveFile]>,
     key_field_ids: &[i32],
-    options: KeyReadOptions,
+    wanted: Option<RecordBatch>,
 ) -> BoxStream<'static, Result<KeyRows>> {
-    let concurrency = match options.concurrency {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        number => number,
-    };
-    let read = match KeyRead::new(table, Arc::clone(&files), key_field_ids, options.wanted) {
+    let concurrency = std::thread::available_parallelism().map_or(1, usize::from);
+    let read = match KeyRead::new(table, Arc::clone(&files), key_field_ids, wanted) {
         Ok(read) => Arc::new(read),
         Err(error) => return stream::iter([Err(error)]).boxed(),
     };

@@ -23,7 +23,7 @@ mod wanted_keys;
 use std::sync::Arc;
 
 pub(super) use deletes::FileDeletes;
-pub(super) use key_reader::{KeyReadOptions, read_keys};
+pub(super) use key_reader::read_keys;
 pub(super) use live_files::{LiveFile, live_files};
 pub(super) use scan_target::ScanTarget;
 

@@ -131,7 +131,9 @@ impl FileSchema {
             let of_column = |error: Error| {
                 let message =
                     format!("column '{}' of Iceberg table '{}': {}", to.name(), self.table, error.message());
-                Error::new(error.kind(), message).caused_by(error)
+                Error::new(error.kind(), message)
+                    .caused_by(error)
+                    .hint("CAST the column to the table's type in the query, or filter such rows out.")
             };
             match column {
                 FileColumn::Written(at, conversion) => {
@@ -141,7 +143,8 @@ impl FileSchema {
                             "column '{}' of Iceberg table '{}' is required, however, a null value is being written into it",
                             to.name(),
                             self.table
-                        )));
+                        ))
+                        .hint("Filter such rows out, or replace NULL by a value."));
                     }
                     Ok(converted)
                 }

@@ -39,7 +39,7 @@ enum Deleted {
     Files(HashMap<String, RoaringTreemap>),
 }
 
-/// Reads position deletes for a scan, and keeps those that several data files share.
+/// Reads position deletes for a scan, and keeps them: several data files share them, or several ranges of one file.
 #[derive(Debug)]
 pub(in crate::connector::iceberg::scan) struct PositionDeletes {
     files: ParquetFiles,
@@ -77,17 +77,12 @@ impl PositionDeletes {
 
     /// Returns what one delete file says of a data file.
     async fn add_positions(&self, path: &str, delete: &DeleteFile) -> Result<RoaringTreemap> {
-        if delete.file.referenced_data_file().is_some() {
-            return match self.read_positions(delete, true).await? {
-                Deleted::OneFile(positions) => Ok(positions),
-                Deleted::Files(mut files) => Ok(files.remove(path).unwrap_or_default()),
-            };
-        }
         let cell = {
             let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(shared.entry(delete.file.file.file_path().to_owned()).or_default())
         };
-        let deleted = cell.get_or_try_init(|| self.read_positions(delete, false)).await?;
+        let is_for_one_file = delete.file.referenced_data_file().is_some();
+        let deleted = cell.get_or_try_init(|| self.read_positions(delete, is_for_one_file)).await?;
         Ok(match deleted {
             Deleted::OneFile(positions) => positions.clone(),
             Deleted::Files(files) => files.get(path).cloned().unwrap_or_default(),
