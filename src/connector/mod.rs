@@ -19,11 +19,11 @@ mod values;
 
 pub(crate) use durable_step::durable_step;
 pub use factory::{FactoryContext, TableFactory};
-pub(crate) use sink::NoCommitter;
 pub use sink::{
     CheckpointId, Committable, Committer, CompletedCheckpoint, DynamicTableSink, OutputPort, OutputStream,
     SinkWriter, WriterContext,
 };
+pub(crate) use sink::{NoCommitter, may_have_landed};
 pub use source::{
     Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
     SourcePosition, SourceReader,

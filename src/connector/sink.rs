@@ -168,7 +168,8 @@ pub trait Committer: Send {
 
     /// Removes what the writers of the sink with this id have left behind, save what a checkpoint has still to commit. A job
     /// that goes on from a checkpoint calls it before it opens writers, with the id that the sink had then, and only if it knows
-    /// that no other process runs that job.
+    /// that no other process runs that job. A job that has failed or was cancelled, and from which nothing goes on, calls it with its
+    /// own id once its writers are gone, but not after a commit that may have landed.
     async fn discard_unfinished(&mut self, _sink_id: &str, _kept: &[Committable]) -> Result<()> {
         Ok(())
     }
@@ -177,6 +178,11 @@ pub trait Committer: Send {
     async fn forget_commits(&mut self) -> Result<()> {
         Ok(())
     }
+}
+
+/// Returns whether a commit that has failed may have landed all the same, now or a little later: what it names must stay.
+pub(crate) fn may_have_landed(error: &Error) -> bool {
+    error.flink_class() == FlinkClass::ICEBERG_COMMIT_STATE_UNKNOWN
 }
 
 /// The committer of sinks whose rows are visible as soon as they are written.

@@ -13,4 +13,4 @@ pub(crate) use job::{
     CheckpointSettings, JobHandle, JobMetrics, JobOrigin, JobSettings, OperatorMetrics, RestartStrategy,
     StopMode,
 };
-pub(crate) use sink_task::{SinkInput, run_sink};
+pub(crate) use sink_task::{SinkInput, run_sinks};

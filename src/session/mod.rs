@@ -172,3 +172,5 @@ mod iceberg_recovery_tests;
 mod recovery_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod unfinished_files_tests;

@@ -59,6 +59,30 @@ impl Place {
         lines
     }
 
+    /// Returns the files with an ending in a folder and below, sorted.
+    pub(super) fn files_below(&self, folder: &str, ending: &str) -> Vec<PathBuf> {
+        let (mut found, mut folders) = (Vec::new(), vec![self.path(folder)]);
+        while let Some(folder) = folders.pop() {
+            for entry in std::fs::read_dir(&folder).into_iter().flatten().flatten() {
+                let path = entry.path();
+                match path.is_dir() {
+                    true => folders.push(path),
+                    false if path.extension().is_some_and(|of| of == ending) => found.push(path),
+                    false => {}
+                }
+            }
+        }
+        found.sort();
+        found
+    }
+
+    /// Writes a file.
+    pub(super) fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    }
+
     /// Makes a session whose jobs have checkpoints here.
     pub(super) fn session(&self, settings: &str) -> Recovering {
         let defaults =

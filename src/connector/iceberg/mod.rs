@@ -3,6 +3,8 @@
 //! ```text
 //! storage/   files by location, over object_store
 //! catalog/   where tables are found and changed: CommitCatalog (Hadoop layout, SQL), and Flink's view of it
+//! manifest/  manifests as they are read, and the files that they list
+//! partition/ transforms, and the names and types of their values
 //! commit/    the one way in which a snapshot comes to be
 //! write/     data files, position deletes, the index of keys, the sink
 //! scan/      what a query reads: pruned files, deletes applied, columns by field id
@@ -14,16 +16,20 @@
 
 mod catalog;
 mod commit;
+mod dropped_partition_fields;
 mod error;
+mod field_history;
 mod known_properties;
+mod literal_value;
+mod manifest;
 mod metadata_table;
 mod options;
-mod partition_text;
-mod partition_type;
+mod partition;
 mod partitions;
 mod read_options;
 mod read_target;
 mod scan;
+mod snapshot_history;
 mod snapshot_refs;
 mod storage;
 mod table;

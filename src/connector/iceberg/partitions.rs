@@ -1,11 +1,13 @@
 //! The partitions that a table has now, for SHOW PARTITIONS: as texts, sorted by their values.
 
 use std::cmp::Ordering;
+use std::collections::HashMap;
+use std::sync::Arc;
 
-use iceberg::spec::{Literal, PrimitiveLiteral};
+use iceberg::spec::{Literal, PrimitiveLiteral, Struct};
 
-use super::partition_text::partition_text;
-use super::partition_type::{spec_columns, spec_of};
+use super::manifest::{PartitionKey, TableFile};
+use super::partition::{PartitionColumn, partition_text, spec_columns, spec_of};
 use super::scan::{LiveFile, live_files};
 use super::table::IcebergTable;
 use crate::catalog::PartitionName;
@@ -21,25 +23,29 @@ type Values = Vec<Option<PrimitiveLiteral>>;
 pub(super) async fn list_partitions(table: &IcebergTable) -> Result<Vec<PartitionName>> {
     let metadata = table.metadata();
     let name = table.ident().to_string();
-    let mut partitions: Vec<(i32, Values)> = Vec::new();
+    let mut partitions: HashMap<PartitionKey, Arc<TableFile>> = HashMap::new();
     // Files that were written before the table was partitioned are in none.
     let is_partitioned = |file: &LiveFile| !file.data.file.partition().fields().is_empty();
-    for file in live_files(table, None).await?.iter().filter(|file| is_partitioned(file)) {
-        let values = file.data.file.partition().fields().iter();
-        let values = values.map(|value| value.as_ref().and_then(Literal::as_primitive_literal)).collect();
-        partitions.push((file.data.spec_id, values));
+    for file in live_files(table, None).await?.into_iter().filter(is_partitioned) {
+        partitions.entry(file.data.partition_key()).or_insert(file.data);
     }
-    partitions.sort_by(|left, right| left.0.cmp(&right.0).then_with(|| compare(&left.1, &right.1)));
-    partitions.dedup();
+    let mut partitions: Vec<(Values, Arc<TableFile>)> =
+        partitions.into_iter().map(|(key, file)| (values_of(key.values()), file)).collect();
+    partitions
+        .sort_by(|left, right| left.1.spec_id.cmp(&right.1.spec_id).then_with(|| compare(&left.0, &right.0)));
     let mut names = Vec::with_capacity(partitions.len());
-    for (spec_id, values) in partitions {
-        let columns = spec_columns(metadata, spec_of(metadata, spec_id, &name)?)?;
-        let text = |(column, value): (&super::partition_type::PartitionColumn, &Option<PrimitiveLiteral>)| {
+    for (_, file) in partitions {
+        let columns = spec_columns(metadata, spec_of(metadata, file.spec_id, &name)?)?;
+        let text = |(column, value): (&PartitionColumn, &Option<PrimitiveLiteral>)| {
             (column.name.clone(), partition_text(column.transform, &column.data_type, value.as_ref()))
         };
-        names.push(columns.iter().zip(&values).map(text).collect());
+        names.push(columns.iter().zip(&values_of(file.file.partition())).map(text).collect());
     }
     Ok(names)
+}
+
+fn values_of(partition: &Struct) -> Values {
+    partition.fields().iter().map(|value| value.as_ref().and_then(Literal::as_primitive_literal)).collect()
 }
 
 /// Compares values one after the other; NULL comes first.

@@ -5,14 +5,12 @@
 use std::collections::BTreeSet;
 
 use chrono::{DateTime, SecondsFormat};
-use iceberg::spec::{Operation, SnapshotRef, TableMetadata};
+use iceberg::spec::{MAIN_BRANCH, Operation, SnapshotRef, TableMetadata};
 
 use super::read_options::{RangeEnd, ReadOptions, illegal};
+use super::snapshot_history::ancestors;
 use super::snapshot_refs::snapshot_refs;
 use crate::error::{Error, Result};
-
-/// The branch of every table.
-const MAIN: &str = "main";
 
 /// What is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -53,7 +51,7 @@ struct Chooser<'a> {
 impl<'a> Chooser<'a> {
     /// Finds the snapshot. Flink differs: where several ways to name it are given, it passes over all but one.
     fn snapshot(&self, options: &ReadOptions) -> Result<ReadTarget> {
-        let branch = options.branch.as_deref().filter(|branch| *branch != MAIN);
+        let branch = options.branch.as_deref().filter(|branch| *branch != MAIN_BRANCH);
         let other = options.tag.as_deref().or(branch);
         if let (Some(id), Some(other)) = (options.snapshot_id, other) {
             return Err(illegal(format!("Cannot use ref '{other}', already set snapshot id={id}"))
@@ -65,7 +63,7 @@ impl<'a> Chooser<'a> {
         }
         let chosen = match (options.snapshot_id, &options.tag, &options.branch) {
             (Some(id), ..) => Some(self.by_id(id, "Cannot find snapshot with ID")?.snapshot_id()),
-            (None, Some(name), _) | (None, None, Some(name)) if name != MAIN => {
+            (None, Some(name), _) | (None, None, Some(name)) if name != MAIN_BRANCH => {
                 Some(self.by_ref(name, "Cannot find ref")?.snapshot_id())
             }
             _ => None,
@@ -117,7 +115,7 @@ impl<'a> Chooser<'a> {
             return Err(illegal(format!("'{other}' cannot be combined with a range of snapshots"))
                 .hint("Give either the range or the snapshot."));
         }
-        let end = match (&options.end, options.branch.as_deref().filter(|branch| *branch != MAIN)) {
+        let end = match (&options.end, options.branch.as_deref().filter(|branch| *branch != MAIN_BRANCH)) {
             (Some(RangeEnd::Snapshot(id)), _) => self.by_id(*id, "Cannot find the end snapshot:")?,
             (Some(RangeEnd::Tag(tag)), _) => self.by_ref(tag, "Cannot find snapshot with tag")?,
             (None, Some(branch)) => self.by_ref(branch, "Cannot find ref")?,
@@ -139,8 +137,7 @@ impl<'a> Chooser<'a> {
     /// Collects the appends among a snapshot and its ancestors, down to `start`.
     fn appends(&self, start: Option<i64>, end: &'a SnapshotRef) -> Result<ReadTarget> {
         let mut appends = BTreeSet::new();
-        let mut next = Some(end);
-        while let Some(snapshot) = next {
+        for snapshot in ancestors(self.metadata, Some(end)) {
             match snapshot.summary().operation {
                 Operation::Append => {
                     appends.insert(snapshot.snapshot_id());
@@ -151,11 +148,9 @@ impl<'a> Chooser<'a> {
                     return Err(self.not_appended(snapshot));
                 }
             }
-            let parent = snapshot.parent_snapshot_id();
-            if start.is_some() && parent == start {
+            if start.is_some() && snapshot.parent_snapshot_id() == start {
                 return Ok(ReadTarget::Appends(appends));
             }
-            next = parent.and_then(|parent| self.metadata.snapshot_by_id(parent));
         }
         match start {
             None => Ok(ReadTarget::Appends(appends)),
@@ -191,7 +186,7 @@ impl<'a> Chooser<'a> {
     fn hint_of_refs(&self) -> String {
         let names = match snapshot_refs(self.metadata) {
             Ok(refs) if !refs.is_empty() => refs.into_keys().collect::<Vec<_>>(),
-            _ => vec![MAIN.to_owned()],
+            _ => vec![MAIN_BRANCH.to_owned()],
         };
         format!("There are {}.", names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
     }

@@ -3,11 +3,23 @@
 
 use std::sync::Arc;
 
+use arrow::datatypes::DataType as ArrowType;
 use iceberg::spec::{ListType, MapType, NestedField, PrimitiveType, StructType, Type};
 
 use super::error::from_iceberg;
 use crate::error::{Error, Result};
 use crate::schema::{DataType, Field, TypeRoot};
+
+/// Returns what SQL calls an Arrow type, be it one of rows or of files.
+pub(super) fn arrow_type_name(data_type: &ArrowType) -> String {
+    match data_type {
+        ArrowType::FixedSizeBinary(length) => format!("BINARY({length})"),
+        ArrowType::LargeBinary => "BYTES".to_owned(),
+        ArrowType::LargeUtf8 => "STRING".to_owned(),
+        ArrowType::Time64(_) => "TIME".to_owned(),
+        _ => DataType::from_arrow(data_type).map_or_else(|| data_type.to_string(), |of| of.summary()),
+    }
+}
 
 /// Returns the Iceberg type of a Flink type. `next_id` numbers the fields in it, those of one level before those below them.
 ///

@@ -12,7 +12,7 @@ use arrow::datatypes::Schema;
 use super::metadata::{MetadataPlaces, MetadataReader, Property};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::{Error, FlinkClass, Result};
-use crate::format::json::{Cursor, JsonSettings, RowFault, RowReader, shown, unescape};
+use crate::format::json::{Cursor, JsonSettings, RowFault, RowReader, ShapeGuess, shown, unescape};
 use crate::format::{FrameOrigin, RecordDecoder, lines};
 
 /// Decodes events, one a line.
@@ -27,9 +27,30 @@ pub(super) struct DebeziumDecoder {
     source: RowReader,
     /// Skips `before` in the same way, where nobody reads `-U`.
     before: Option<RowReader>,
+    /// What envelopes look like: all but what is in them stays the same.
+    guess: ShapeGuess,
     /// The last schema: it takes most of a record and hardly ever changes.
     schema: Vec<u8>,
 }
+
+/// A field of an envelope that means something.
+#[derive(Debug, Clone, Copy)]
+enum Field {
+    Before,
+    After,
+    Op,
+    Source,
+    TsMs,
+}
+
+/// Their names.
+const FIELDS: [(&[u8], Field); 5] = [
+    (b"before", Field::Before),
+    (b"after", Field::After),
+    (b"op", Field::Op),
+    (b"source", Field::Source),
+    (b"ts_ms", Field::TsMs),
+];
 
 /// The row before or after a change.
 #[derive(Debug, Clone, Copy)]
@@ -84,6 +105,7 @@ impl DebeziumDecoder {
             metadata,
             source: settings.row_reader(&[]),
             before: None,
+            guess: ShapeGuess::default(),
             schema: Vec::new(),
             settings,
         }
@@ -176,6 +198,44 @@ impl DebeziumDecoder {
 
     /// Reads an envelope; its rows are appended in the order in which they stand in the text.
     fn read_envelope(&mut self, cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Result<(), EventFault> {
+        cursor.peek();
+        let (start, first) = (cursor.at(), self.rows.row_count());
+        match self.read_expected(cursor, envelope) {
+            Some(true) => {
+                self.guess.hit();
+                return Ok(());
+            }
+            Some(false) => {
+                self.guess.miss();
+                self.rows.truncate(first);
+                cursor.rewind(start);
+                *envelope = Envelope::default();
+            }
+            None => {}
+        }
+        self.read_exactly(cursor, envelope)
+    }
+
+    /// Reads an envelope if it looks like the last one; returns None if nothing is expected.
+    fn read_expected(&mut self, cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Option<bool> {
+        self.guess.expected()?;
+        let mut number = 0;
+        while let Some(step) = self.guess.shape().steps().get(number).copied() {
+            let field = step.column.map(|at| FIELDS[at as usize].1);
+            let is_taken = cursor.take_text(self.guess.shape().lead(step))
+                && self.take_field(field, cursor, envelope).is_ok();
+            if !is_taken {
+                return Some(false);
+            }
+            number += 1;
+        }
+        Some(cursor.take_text(self.guess.shape().tail()))
+    }
+
+    /// Reads an envelope field by field, and learns what it looks like.
+    fn read_exactly(&mut self, cursor: &mut Cursor<'_>, envelope: &mut Envelope) -> Result<(), EventFault> {
+        self.guess.begin();
+        let mut behind = cursor.at();
         cursor.expect(b'{', "'{'")?;
         let mut is_end = cursor.take(b'}');
         while !is_end {
@@ -185,29 +245,46 @@ impl DebeziumDecoder {
                 name = Cow::Owned(Vec::new());
                 unescape(key.inner, name.to_mut());
             }
-            let next = cursor.peek();
-            let at = cursor.at();
-            match &*name {
-                b"before" => envelope.before = self.take_before(next, cursor)?,
-                b"after" => envelope.after = self.take_image(next, cursor)?,
-                b"op" => {
-                    cursor.skip_value()?;
-                    envelope.op = Some((at, cursor.at()));
-                }
-                b"source" if next == Some(b'{') => {
-                    self.source.take(cursor)?;
-                    envelope.places.source = Some(at);
-                }
-                b"ts_ms" => {
-                    cursor.skip_value()?;
-                    envelope.places.ts_ms = Some(at);
-                }
-                _ => cursor.skip_value()?,
-            }
+            let field = FIELDS.iter().position(|(known, _)| *known == &*name);
+            cursor.peek();
+            self.guess.learn(cursor.since(behind), field);
+            self.take_field(field.map(|at| FIELDS[at].1), cursor, envelope)?;
+            behind = cursor.at();
             is_end = cursor.take(b'}');
             if !is_end {
                 cursor.expect(b',', "',' or '}'")?;
             }
+        }
+        self.guess.finish(cursor.since(behind));
+        Ok(())
+    }
+
+    /// Reads the value of a field, or skips that of one that means nothing.
+    #[inline]
+    fn take_field(
+        &mut self,
+        field: Option<Field>,
+        cursor: &mut Cursor<'_>,
+        envelope: &mut Envelope,
+    ) -> Result<(), EventFault> {
+        let next = cursor.peek();
+        let at = cursor.at();
+        match field {
+            Some(Field::Before) => envelope.before = self.take_before(next, cursor)?,
+            Some(Field::After) => envelope.after = self.take_image(next, cursor)?,
+            Some(Field::Op) => {
+                cursor.skip_value()?;
+                envelope.op = Some((at, cursor.at()));
+            }
+            Some(Field::Source) if next == Some(b'{') => {
+                self.source.take(cursor)?;
+                envelope.places.source = Some(at);
+            }
+            Some(Field::TsMs) => {
+                cursor.skip_value()?;
+                envelope.places.ts_ms = Some(at);
+            }
+            Some(Field::Source) | None => cursor.skip_value()?,
         }
         Ok(())
     }

@@ -50,6 +50,14 @@ impl<'a> Cursor<'a> {
         self.at = at;
     }
 
+    /// Consumes a text if it is next.
+    #[inline]
+    pub(in crate::format) fn take_text(&mut self, text: &[u8]) -> bool {
+        let is_next = self.text[self.at..].starts_with(text);
+        self.at += if is_next { text.len() } else { 0 };
+        is_next
+    }
+
     /// Returns the text between an offset and here.
     pub(in crate::format) fn since(&self, start: usize) -> &'a [u8] {
         &self.text[start..self.at]

@@ -12,7 +12,7 @@ const REST: u32 = 200;
 
 /// The texts between the values of an object.
 #[derive(Debug, Default)]
-pub(super) struct Shape {
+pub(in crate::format) struct Shape {
     /// What stands in front of each value, one behind the other, and then what stands behind the last one.
     text: Vec<u8>,
     steps: Vec<Step>,
@@ -21,17 +21,17 @@ pub(super) struct Shape {
 
 /// One field of an object.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Step {
+pub(in crate::format) struct Step {
     /// Where the text in front of the value begins and ends.
     start: u32,
     end: u32,
     /// The position of the column that takes the value; None if it is skipped.
-    pub(super) column: Option<u32>,
+    pub(in crate::format) column: Option<u32>,
 }
 
 /// The shape that is expected, the one that is being learnt, and whether guessing pays.
 #[derive(Debug, Default)]
-pub(super) struct ShapeGuess {
+pub(in crate::format) struct ShapeGuess {
     expected: Shape,
     draft: Shape,
     misses: u32,
@@ -40,19 +40,19 @@ pub(super) struct ShapeGuess {
 }
 
 impl Shape {
-    pub(super) fn steps(&self) -> &[Step] {
+    pub(in crate::format) fn steps(&self) -> &[Step] {
         &self.steps
     }
 
     /// Returns the text in front of a step's value.
     #[inline]
-    pub(super) fn lead(&self, step: Step) -> &[u8] {
+    pub(in crate::format) fn lead(&self, step: Step) -> &[u8] {
         &self.text[step.start as usize..step.end as usize]
     }
 
     /// Returns the text behind the last value.
     #[inline]
-    pub(super) fn tail(&self) -> &[u8] {
+    pub(in crate::format) fn tail(&self) -> &[u8] {
         &self.text[self.steps.last().map_or(0, |step| step.end as usize)..]
     }
 }
@@ -60,7 +60,7 @@ impl Shape {
 impl ShapeGuess {
     /// Returns the expected shape, if a guess is worth its time.
     #[inline]
-    pub(super) fn expected(&mut self) -> Option<&Shape> {
+    pub(in crate::format) fn expected(&mut self) -> Option<&Shape> {
         if self.rest > 0 {
             self.rest -= 1;
             return None;
@@ -68,14 +68,20 @@ impl ShapeGuess {
         self.expected.is_usable.then_some(&self.expected)
     }
 
+    /// Returns the shape that was expected last.
+    #[inline]
+    pub(in crate::format) fn shape(&self) -> &Shape {
+        &self.expected
+    }
+
     /// Notes that the object looked as expected.
     #[inline]
-    pub(super) fn hit(&mut self) {
+    pub(in crate::format) fn hit(&mut self) {
         self.misses = 0;
     }
 
     /// Notes that it did not.
-    pub(super) fn miss(&mut self) {
+    pub(in crate::format) fn miss(&mut self) {
         self.misses += 1;
         if self.misses == MISSES_MAX {
             self.misses = 0;
@@ -84,7 +90,7 @@ impl ShapeGuess {
     }
 
     /// Starts to learn from an object.
-    pub(super) fn begin(&mut self) {
+    pub(in crate::format) fn begin(&mut self) {
         self.draft.text.clear();
         self.draft.steps.clear();
         // What is learnt is of use only if the next object is guessed.
@@ -93,7 +99,7 @@ impl ShapeGuess {
 
     /// Learns the text in front of a value, and which column takes it.
     #[inline]
-    pub(super) fn learn(&mut self, lead: &[u8], column: Option<usize>) {
+    pub(in crate::format) fn learn(&mut self, lead: &[u8], column: Option<usize>) {
         if !self.draft.is_usable {
             return;
         }
@@ -105,12 +111,12 @@ impl ShapeGuess {
     }
 
     /// Says that the object does not fit a shape: a field comes twice.
-    pub(super) fn give_up(&mut self) {
+    pub(in crate::format) fn give_up(&mut self) {
         self.draft.is_usable = false;
     }
 
     /// Expects the next object to look like the one just learnt, which ends with the given text.
-    pub(super) fn finish(&mut self, tail: &[u8]) {
+    pub(in crate::format) fn finish(&mut self, tail: &[u8]) {
         if self.draft.is_usable {
             self.draft.text.extend_from_slice(tail);
             std::mem::swap(&mut self.expected, &mut self.draft);

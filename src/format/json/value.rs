@@ -1,7 +1,7 @@
 //! Appends JSON values to columns, by Jackson's rules of what converts.
 
 use super::fault::Fault;
-use super::parser::{Cursor, compact, plain_integer, plain_string, unescape};
+use super::parser::{Cursor, compact, plain_integer, plain_number, plain_string, unescape};
 use crate::format::column::{ColumnBuilder, Values};
 use crate::format::text::{TextFault, TextParser, parse_f64};
 use crate::schema::{Field, TypeRoot};
@@ -45,6 +45,13 @@ impl ValueReader {
                 let (value, len) = plain_integer(rest)?;
                 values.push(i32::try_from(value).ok()?);
                 len
+            }
+            (Values::Int128(_) | Values::Float32(_) | Values::Float64(_), _)
+                if rest.first() != Some(&b'"') =>
+            {
+                let len = plain_number(rest)?;
+                self.parser.push(&rest[..len], column).ok()?;
+                return Some(at + len);
             }
             (Values::List(..) | Values::Map(..) | Values::Row(_) | Values::Null, _) => return None,
             _ => {

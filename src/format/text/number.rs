@@ -85,6 +85,9 @@ fn parse_rare_f64(text: &[u8]) -> Option<f64> {
 
 /// Parses a number as DECIMAL(precision, scale): digits beyond the scale are rounded half away from zero.
 pub(crate) fn parse_decimal(text: &[u8], precision: u8, scale: u8) -> DecimalText {
+    if let Some(value) = parse_short_decimal(text, precision, scale) {
+        return DecimalText::Value(i128::from(value));
+    }
     let (is_negative, rest) = split_sign(text);
     let (digits, exponent) = match rest.iter().position(|byte| matches!(byte, b'e' | b'E')) {
         Some(at) => match parse_i64(&rest[at + 1..]) {
@@ -134,6 +137,44 @@ pub(crate) fn parse_decimal(text: &[u8], precision: u8, scale: u8) -> DecimalTex
         return DecimalText::TooLarge;
     }
     DecimalText::Value(if is_negative { -value } else { value })
+}
+
+/// The powers of ten below 10^19.
+const POWERS_OF_TEN: [i64; 19] = {
+    let mut powers = [1; 19];
+    let mut at = 1;
+    while at < powers.len() {
+        powers[at] = powers[at - 1] * 10;
+        at += 1;
+    }
+    powers
+};
+
+/// Parses what most decimals are: a number of few digits without exponent that need not be rounded. None says nothing.
+#[inline]
+fn parse_short_decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
+    let (is_negative, digits) = split_sign(text);
+    if digits.len() > 18 {
+        return None;
+    }
+    let mut value = 0_i64;
+    let mut point = None;
+    for (at, byte) in digits.iter().enumerate() {
+        match byte.wrapping_sub(b'0') {
+            digit @ 0..=9 => value = value * 10 + i64::from(digit),
+            _ if *byte == b'.' && point.is_none() => point = Some(at),
+            _ => return None,
+        }
+    }
+    let fraction = point.map_or(0, |at| digits.len() - at - 1);
+    let whole = digits.len() - fraction - usize::from(point.is_some());
+    let missing = usize::from(scale).checked_sub(fraction)?;
+    if whole + fraction == 0 || whole + usize::from(scale) > 18 {
+        return None;
+    }
+    let value = value * POWERS_OF_TEN[missing];
+    let fits = POWERS_OF_TEN.get(usize::from(precision)).is_none_or(|most| value < *most);
+    fits.then_some(if is_negative { -value } else { value })
 }
 
 fn split_sign(text: &[u8]) -> (bool, &[u8]) {

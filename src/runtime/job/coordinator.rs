@@ -11,6 +11,7 @@ use tokio::task::spawn_blocking;
 use tracing::warn;
 
 use super::exchange::aborted;
+use super::open_commit::OpenCommit;
 use super::settings::JobSettings;
 use super::source_task::SourceMessage;
 use super::writer_task::Prepared;
@@ -130,6 +131,8 @@ pub(super) struct Coordinator {
     pub(super) has_checkpoints: bool,
     /// Set before rows are committed that no checkpoint covers.
     pub(super) is_beyond_checkpoints: Arc<AtomicBool>,
+    /// Knows whether a commit is underway.
+    pub(super) open_commit: OpenCommit,
 }
 
 impl Coordinator {
@@ -211,7 +214,7 @@ impl Coordinator {
     async fn commit(&mut self, checkpoint: CompletedCheckpoint) -> Result<()> {
         for (sink, committer) in &mut self.committers {
             let committables = self.uncommitted.remove(sink).unwrap_or_default();
-            committer.commit(&checkpoint, &committables).await?;
+            self.open_commit.run(committer.commit(&checkpoint, &committables)).await?;
         }
         Ok(())
     }

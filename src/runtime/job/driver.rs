@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use super::attempt::{Attempt, AttemptEnd, Job, forget_commits};
+use super::attempt::{Attempt, AttemptEnd, Job, discard_unfinished, forget_commits};
 use super::coordinator::{SharedStore, discard};
 use super::handle::Progress;
 use super::restart::Restarts;
@@ -136,6 +136,13 @@ impl Driver {
             Some(store) => store.lock().await.latest(),
             None => None,
         };
+        // Nothing goes on from what the writers were at. A job that has failed without a checkpoint of its own may have begun with
+        // another's, of which something is still to be committed.
+        let leaves_unfinished = match &ended {
+            Ok(AttemptEnd::Stopped(StopMode::Cancel, _)) => !is_kept,
+            Ok(_) => false,
+            Err(_) => latest.is_none() && self.job.settings.restore.is_none(),
+        };
         let path = match &ended {
             Ok(AttemptEnd::Stopped(StopMode::Savepoint { .. }, summary)) => path_of(summary.as_ref()),
             Ok(AttemptEnd::Stopped(_, summary)) if is_kept => path_of(summary.as_ref()).or(latest),
@@ -145,6 +152,9 @@ impl Driver {
             && !is_kept
         {
             discard(store).await;
+        }
+        if leaves_unfinished && !self.job.open_commit.is_open() {
+            discard_unfinished(&self.job).await;
         }
         if !is_kept && let Err(error) = forget_commits(&self.job).await {
             // Only traces of what was committed stay: no reason to call the job failed.

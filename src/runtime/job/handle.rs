@@ -15,6 +15,7 @@ use super::attempt::Job;
 use super::blueprint::Blueprint;
 use super::coordinator::SharedStore;
 use super::driver::Driver;
+use super::open_commit::OpenCommit;
 use super::settings::{JobMetrics, JobOrigin, JobSettings, JobStatus, OperatorMetrics, StopMode};
 use super::stops::{StopRequest, Stops};
 use crate::changelog::ChangelogBatch;
@@ -201,7 +202,16 @@ async fn start(
         metrics: Arc::clone(&metrics),
     };
     let is_beyond_checkpoints = Arc::new(AtomicBool::new(false));
-    let job = Job { blueprint, settings, output, store, metrics, reader, is_beyond_checkpoints };
+    let job = Job {
+        blueprint,
+        settings,
+        output,
+        store,
+        metrics,
+        reader,
+        is_beyond_checkpoints,
+        open_commit: OpenCommit::default(),
+    };
     let driver = Driver { job, progress: handle.progress.clone(), stops, ready: Some(ready) };
     tokio::spawn(driver.run());
     is_ready.await.map_err(|error| Error::internal("a job was lost").caused_by(error))??;

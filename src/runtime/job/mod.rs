@@ -21,6 +21,7 @@ mod intake;
 mod layout;
 #[cfg(test)]
 mod lockstep;
+mod open_commit;
 mod outbox;
 mod restart;
 #[cfg(test)]

@@ -1,5 +1,8 @@
 //! The task that owns a sink's writer: it writes rows as they come from a worker and prepares commits in between.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use tokio::sync::{mpsc, oneshot};
 
 use crate::changelog::ChangelogBatch;
@@ -37,15 +40,59 @@ pub(super) struct Prepared {
 /// How many batches wait for a writer at most.
 pub(super) const WRITER_QUEUE: usize = 4;
 
-/// Runs a writer until nobody sends any more.
+/// Knows which writers live, and lets them stop.
+#[derive(Debug)]
+pub(super) struct WriterLives {
+    is_stopped: Arc<AtomicBool>,
+    life: Option<mpsc::Sender<()>>,
+    ended: mpsc::Receiver<()>,
+}
+
+/// The life of a writer: the writer is gone when it is dropped.
+#[derive(Debug)]
+pub(super) struct WriterLife {
+    is_stopped: Arc<AtomicBool>,
+    _life: Option<mpsc::Sender<()>>,
+}
+
+impl WriterLives {
+    /// Begins without writers.
+    pub(super) fn new() -> WriterLives {
+        let (life, ended) = mpsc::channel(1);
+        WriterLives { is_stopped: Arc::default(), life: Some(life), ended }
+    }
+
+    /// Begins the life of a writer.
+    pub(super) fn begin(&self) -> WriterLife {
+        WriterLife { is_stopped: Arc::clone(&self.is_stopped), _life: self.life.clone() }
+    }
+
+    /// Lets writers end what they are at, and take nothing more.
+    pub(super) fn stop(&mut self) {
+        self.is_stopped.store(true, Ordering::Release);
+        self.life = None;
+    }
+
+    /// Waits until all writers are gone. They must have been stopped, and nobody may send to them any more.
+    pub(super) async fn ended(&mut self) {
+        // Nobody sends: the channel ends with the last writer.
+        self.ended.recv().await;
+    }
+}
+
+/// Runs a writer until nobody sends any more, or it is stopped.
 ///
 /// # Errors
 /// The sink cannot be written.
 pub(super) async fn run_writer(
     mut writer: Box<dyn SinkWriter>,
     mut messages: mpsc::Receiver<WriterMessage>,
+    life: WriterLife,
 ) -> Result<()> {
     while let Some(message) = messages.recv().await {
+        if life.is_stopped.load(Ordering::Acquire) {
+            break;
+        }
         match message {
             WriterMessage::Rows(batch) => writer.write(batch).await?,
             WriterMessage::Prepare { checkpoint, prepared, takes_state } => {

@@ -12,8 +12,9 @@ use crate::connector::OutputStream;
 use crate::error::{Error, Result};
 use crate::options::{DML_SYNC, PIPELINE_NAME};
 use crate::plan::{PlannedInsert, Planner, insert_graph};
-use crate::runtime::{JobHandle, SinkInput, StopMode, run_sink};
+use crate::runtime::{JobHandle, SinkInput, StopMode, run_sinks};
 use crate::session::job_notes::{failure_lines, visibility_warning};
+use crate::session::job_settings::memory_budget;
 use crate::session::jobs::BatchRun;
 use crate::session::{JobEnd, JobId, JobStatus, Session, StatementResult, StoppedJob};
 use crate::sql::Insert;
@@ -38,6 +39,7 @@ impl Session {
         if inserts.iter().all(PlannedInsert::is_streaming) {
             return self.submit_stream(name, &inserts).await;
         }
+        let memory_budget = memory_budget(&self.config)?;
         let run = BatchRun::new(targets);
         let id = self.jobs.register(name.clone(), run.clone());
         let mut inputs = Vec::with_capacity(inserts.len());
@@ -50,7 +52,7 @@ impl Session {
                 }
             }
         }
-        let job = self.run_job(id, inputs);
+        let job = self.run_job(id, inputs, memory_budget);
         if self.config.get(&DML_SYNC)? {
             job.await?;
             return Ok(StatementResult::JobFinished(id));
@@ -100,11 +102,15 @@ impl Session {
     }
 
     /// Makes the future that is a job: it writes all sinks and reports how it ended.
-    fn run_job(&self, id: JobId, inputs: Vec<SinkInput>) -> impl Future<Output = Result<()>> + Send + use<> {
+    fn run_job(
+        &self,
+        id: JobId,
+        inputs: Vec<SinkInput>,
+        memory_budget: usize,
+    ) -> impl Future<Output = Result<()>> + Send + use<> {
         let (jobs, output) = (Arc::clone(&self.jobs), Arc::clone(&self.output));
         async move {
-            let sinks = inputs.into_iter().map(|input| run_sink(input, Arc::clone(&output)));
-            let ended = futures::future::try_join_all(sinks).await.map(drop);
+            let ended = run_sinks(inputs, &output, memory_budget).await;
             let stopped = jobs.get(id).is_some_and(|job| job.status == JobStatus::Cancelling);
             jobs.set_status(
                 id,

@@ -187,10 +187,13 @@ impl Console {
     /// Prints an error with its place in `source`.
     pub(crate) fn error(&self, error: &Error, source: Option<&SourceText>, is_verbose: bool) {
         let rendered = render(error, source, is_verbose);
-        self.tagged(BOLD_RED, "[ERROR]", &format!("{}\n{}", messages::ERROR, rendered.reason));
+        let mut text = self.tag(BOLD_RED, "[ERROR]", &format!("{}\n{}", messages::ERROR, rendered.reason));
         if !rendered.details.is_empty() {
-            self.write_message(&format!("{}\n", rendered.details));
+            text.push_str(&rendered.details);
+            text.push('\n');
         }
+        // In one piece, so that no line of a job comes between an error and its place.
+        self.write_message(&text);
     }
 
     /// Holds back lines of jobs, because a full-screen view is shown.
@@ -224,13 +227,16 @@ impl Console {
         if self.messages_to_err { OutputStream::Err } else { OutputStream::Out }
     }
 
-    /// Prints a message behind its tag, in colour where that is wanted.
+    /// Prints a message behind its tag.
     fn tagged(&self, color: &str, tag: &str, text: &str) {
-        let stream = self.message_stream();
-        let has_colors = if stream == OutputStream::Out { self.has_out_colors } else { self.has_err_colors };
-        let line =
-            if has_colors { format!("{color}{tag} {text}{PLAIN}\n") } else { format!("{tag} {text}\n") };
-        self.write_to(stream, &line);
+        self.write_message(&self.tag(color, tag, text));
+    }
+
+    /// Returns the lines of a message behind its tag, in colour where that is wanted.
+    fn tag(&self, color: &str, tag: &str, text: &str) -> String {
+        let is_out = self.message_stream() == OutputStream::Out;
+        let has_colors = if is_out { self.has_out_colors } else { self.has_err_colors };
+        if has_colors { format!("{color}{tag} {text}{PLAIN}\n") } else { format!("{tag} {text}\n") }
     }
 
     /// Writes above the painted lines.

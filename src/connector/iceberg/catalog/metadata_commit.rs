@@ -7,6 +7,7 @@ use iceberg::table::Table;
 use iceberg::{Runtime, TableCreation, TableIdent, TableRequirement, TableUpdate};
 
 use super::commit_catalog::CommitError;
+use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, FlinkClass, Result};
@@ -53,7 +54,8 @@ impl NextMetadata {
         }
         let base_location = base.metadata_location().map(str::to_owned);
         let mut snapshots = Vec::new();
-        let mut builder = base.metadata().clone().into_builder(base_location);
+        let failed = |error| CommitError::Failed(from_iceberg(error));
+        let mut builder = metadata_builder(base.metadata(), base_location).map_err(failed)?;
         for update in updates {
             let is_snapshot = matches!(update, TableUpdate::AddSnapshot { .. });
             if let TableUpdate::AddSnapshot { snapshot } = &update {
@@ -63,11 +65,11 @@ impl NextMetadata {
                 if is_snapshot {
                     conflict(base.identifier(), error.message().to_owned(), Some(error))
                 } else {
-                    CommitError::Failed(from_iceberg(error))
+                    failed(error)
                 }
             })?;
         }
-        let built = builder.build().map_err(|error| CommitError::Failed(from_iceberg(error)))?;
+        let built = build_metadata(builder).map_err(failed)?;
         let is_change = !built.changes.is_empty();
         Ok(is_change.then(|| NextMetadata { snapshots, ..NextMetadata::from(built) }))
     }

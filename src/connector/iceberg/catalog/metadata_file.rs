@@ -15,8 +15,19 @@ use crate::error::{Error, Result};
 /// The property that says how metadata files are compressed.
 const COMPRESSION: &str = "write.metadata.compression-codec";
 
+/// The property by which a table's metadata lies elsewhere.
+pub(super) const METADATA_PATH: &str = "write.metadata.path";
+
 /// The newest format version that is read.
 const FORMAT_VERSION_MAX: u64 = 3;
+
+/// Returns the folder of a table's metadata, its manifests among it.
+pub(in crate::connector::iceberg) fn metadata_folder(metadata: &TableMetadata) -> String {
+    match metadata.properties().get(METADATA_PATH) {
+        Some(folder) => folder.trim_end_matches('/').to_owned(),
+        None => format!("{}/metadata", metadata.location().trim_end_matches('/')),
+    }
+}
 
 /// How a metadata file is compressed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -26,5 +26,6 @@ pub(super) use catalog_options::catalog_options;
 pub(super) use commit_catalog::{CommitCatalog, CommitError};
 pub(super) use hadoop_catalog::HadoopCatalog;
 pub(in crate::connector) use iceberg_catalogs::IcebergCatalogs;
+pub(super) use metadata_file::metadata_folder;
 pub(super) use referenced_table::{REFERENCE_OPTIONS, check_partition_keys, load_table};
 use sql_catalog::{SchemaVersion, SqlCatalog, SqlCatalogOptions};

@@ -8,9 +8,11 @@ use iceberg::spec::{MAIN_BRANCH, Operation, SnapshotReference, SnapshotRetention
 use iceberg::{TableRequirement, TableUpdate};
 
 use crate::connector::iceberg::commit::{
-    MetadataChange, SnapshotChange, SnapshotPlan, TableFile, commit_snapshot, commit_updates,
+    MetadataChange, SnapshotChange, SnapshotPlan, commit_snapshot, commit_updates,
 };
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::scan::live_files;
+use crate::connector::iceberg::snapshot_history::ancestors;
 use crate::connector::iceberg::snapshot_refs::snapshot_refs;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
@@ -79,8 +81,7 @@ fn follows_current(metadata: &TableMetadata, id: i64) -> Result<bool> {
         let message = format!("Cannot cherrypick snapshot {id}: {reason}");
         Err(Error::validation(message).class(FlinkClass::ICEBERG_VALIDATION))
     };
-    let mut ancestor = metadata.current_snapshot();
-    while let Some(present) = ancestor {
+    for present in ancestors(metadata, metadata.current_snapshot()) {
         if present.snapshot_id() == id {
             return refuse("already an ancestor".to_owned());
         }
@@ -88,7 +89,6 @@ fn follows_current(metadata: &TableMetadata, id: i64) -> Result<bool> {
         if source.is_some_and(|source| *source == id.to_string()) {
             return refuse(format!("already picked to create ancestor {}", present.snapshot_id()));
         }
-        ancestor = present.parent_snapshot_id().and_then(|parent| metadata.snapshot_by_id(parent));
     }
     let follows = snapshot.parent_snapshot_id() == metadata.current_snapshot_id();
     if !follows && snapshot.summary().operation != Operation::Append {

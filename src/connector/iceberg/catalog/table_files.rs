@@ -1,20 +1,16 @@
 //! All files that belong to a table, for when it is dropped with them.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use futures::{StreamExt, TryStreamExt, stream};
-use iceberg::spec::{Manifest, TableMetadata};
+use iceberg::spec::{ManifestFile, TableMetadata};
 use iceberg::table::Table;
 
-use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::manifest::ManifestReader;
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
 /// The property that is `false` if a table's files may belong to others too.
 const GC_ENABLED: &str = "gc.enabled";
-
-/// How many manifests are read at a time.
-const READ_CONCURRENCY: usize = 8;
 
 /// Returns whether a table's files must stay when it is dropped.
 pub(super) fn keeps_files(metadata: &TableMetadata) -> bool {
@@ -52,25 +48,20 @@ pub(super) async fn files_of(table: &Table, files: &FileStore) -> Result<BTreeSe
     found.extend(metadata.statistics_iter().map(|file| file.statistics_path.clone()));
     found.extend(metadata.partition_statistics_iter().map(|file| file.statistics_path.clone()));
     found.extend(table.metadata_location().map(str::to_owned));
-    let mut manifests = BTreeSet::new();
+    let reader = ManifestReader::of_catalog(table, files);
+    let mut manifests = BTreeMap::new();
     for snapshot in metadata.snapshots() {
-        let list = table.manifest_list_reader(snapshot).load().await.map_err(from_iceberg)?;
-        manifests.extend(list.entries().iter().map(|manifest| manifest.manifest_path.clone()));
+        let list = reader.list(snapshot).await?;
+        manifests.extend(list.into_iter().map(|manifest| (manifest.manifest_path.clone(), manifest)));
         found.insert(snapshot.manifest_list().to_owned());
     }
-    let reads = manifests.iter().cloned().map(|manifest| content_of(manifest, files));
-    let contents: Vec<Vec<String>> =
-        stream::iter(reads).buffer_unordered(READ_CONCURRENCY).try_collect().await?;
-    found.extend(contents.into_iter().flatten());
-    found.extend(manifests);
+    let listed: Vec<&ManifestFile> = manifests.values().collect();
+    let mut take = |location: &str| {
+        found.insert(location.to_owned());
+        Ok(())
+    };
+    reader.for_each_location(&listed, &mut take).await?;
+    found.extend(manifests.into_keys());
     found.remove("");
     Ok(found)
-}
-
-/// Returns the files that a manifest lists.
-async fn content_of(manifest: String, files: &FileStore) -> Result<Vec<String>> {
-    let bytes = files.read(&manifest).await?;
-    let damaged = |error| Error::data(format!("manifest '{manifest}' cannot be read")).caused_by(error);
-    let manifest = Manifest::parse_avro(&bytes).map_err(damaged)?;
-    Ok(manifest.entries().iter().map(|entry| entry.file_path().to_owned()).collect())
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use iceberg::spec::{FormatVersion, TableMetadata, TableProperties};
 
+use crate::connector::iceberg::commit::COMMITTED_PREFIX;
 use crate::error::{Error, FlinkClass, Result};
 
 /// Holds the comment of a table.
@@ -17,12 +18,9 @@ pub(super) const CONNECTOR: &str = "connector";
 /// The connector of all tables here.
 pub(super) const ICEBERG: &str = "iceberg";
 
-/// Where jobs keep what they have committed; no user's business, and no table's that is made like another one.
-const JOB_PREFIX: &str = "lakehead.committed.";
-
 /// Returns a table's properties as the options of its definition.
 pub(super) fn shown_options(metadata: &TableMetadata) -> BTreeMap<String, String> {
-    let is_shown = |key: &str| key != COMMENT && key != LOCATION && !key.starts_with(JOB_PREFIX);
+    let is_shown = |key: &str| key != COMMENT && key != LOCATION && !is_of_job(key);
     let properties = metadata.properties().iter().filter(|(key, _)| is_shown(key));
     let mut options: BTreeMap<String, String> =
         properties.map(|(key, value)| (key.clone(), value.clone())).collect();
@@ -34,12 +32,17 @@ pub(super) fn shown_options(metadata: &TableMetadata) -> BTreeMap<String, String
     options
 }
 
+/// Returns whether jobs keep in a property what they have committed: no user's business, and no table's that is made like another one.
+fn is_of_job(key: &str) -> bool {
+    key.starts_with(COMMITTED_PREFIX)
+}
+
 /// Checks that the user may set or remove a property.
 ///
 /// # Errors
 /// It belongs to Iceberg or to jobs.
 pub(super) fn check_settable(key: &str) -> Result<()> {
-    if TableProperties::RESERVED_PROPERTIES.contains(&key) || key.starts_with(JOB_PREFIX) {
+    if TableProperties::RESERVED_PROPERTIES.contains(&key) || is_of_job(key) {
         return Err(Error::validation(format!("property '{key}' is kept by the table itself"))
             .class(FlinkClass::ILLEGAL_ARGUMENT)
             .hint("Leave it out: it cannot be set or removed."));

@@ -15,6 +15,8 @@ use super::SnapshotChange;
 use super::retry_policy::RetryPolicy;
 use super::snapshot_producer::SnapshotProducer;
 use crate::connector::iceberg::catalog::CommitError;
+use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
+use crate::connector::iceberg::snapshot_refs::snapshot_refs;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
@@ -23,6 +25,9 @@ use crate::error::{Error, ErrorKind, FlinkClass, Result};
 pub(in crate::connector::iceberg) trait SnapshotPlan: Send {
     /// Plans one attempt. None if there is nothing to commit, for example because it has been committed already.
     async fn plan(&mut self, table: &IcebergTable) -> Result<Option<SnapshotChange>>;
+
+    /// Says that what was planned last has not landed, and never will.
+    fn beaten(&mut self) {}
 }
 
 #[async_trait]
@@ -89,6 +94,9 @@ pub(super) struct Attempt {
 trait Attempts: Send {
     /// Makes one, and notes each file before writing it.
     async fn next(&mut self, table: &IcebergTable, written: &mut Vec<String>) -> Result<Option<Attempt>>;
+
+    /// Says that the last one has not landed, and never will.
+    fn beaten(&mut self) {}
 }
 
 struct Snapshots<'a>(&'a mut dyn SnapshotPlan);
@@ -98,6 +106,10 @@ impl Attempts for Snapshots<'_> {
     async fn next(&mut self, table: &IcebergTable, written: &mut Vec<String>) -> Result<Option<Attempt>> {
         let Some(change) = self.0.plan(table).await? else { return Ok(None) };
         SnapshotProducer::new(table, written).produce(change).await
+    }
+
+    fn beaten(&mut self) {
+        self.0.beaten();
     }
 }
 
@@ -153,9 +165,10 @@ impl CommitLoop<'_> {
 
     async fn run(mut self, attempts: &mut dyn Attempts) -> Result<IcebergTable> {
         loop {
-            let error = match self.attempt(attempts).await? {
-                Outcome::Done(table) => return Ok(*table),
-                Outcome::Again(error) => error,
+            let error = match self.attempt(attempts).await {
+                Ok(Outcome::Done(table)) => return Ok(*table),
+                Ok(Outcome::Again(error)) => error,
+                Err(error) => return Err(self.unknown_if_unresolved(error)),
             };
             self.failures += 1;
             let wait = self.policy.as_ref().and_then(|policy| policy.wait(self.failures, self.started));
@@ -190,12 +203,13 @@ impl CommitLoop<'_> {
                 return Err(error);
             }
         };
-        self.submit(&fresh, attempt, written).await
+        self.submit(&fresh, attempts, attempt, written).await
     }
 
     async fn submit(
         &mut self,
         fresh: &IcebergTable,
+        attempts: &mut dyn Attempts,
         attempt: Attempt,
         written: Vec<String>,
     ) -> Result<Outcome> {
@@ -207,6 +221,7 @@ impl CommitLoop<'_> {
                 Ok(Outcome::Done(Box::new(table)))
             }
             Err(CommitError::Conflict(error)) => {
+                attempts.beaten();
                 remove_files(fresh, &written).await;
                 Ok(Outcome::Again(error))
             }
@@ -215,6 +230,7 @@ impl CommitLoop<'_> {
                 Ok(Outcome::Again(error))
             }
             Err(CommitError::Failed(error)) => {
+                attempts.beaten();
                 remove_files(fresh, &written).await;
                 // A commit to another branch takes the sequence number, which a catalog need not know as a conflict.
                 match reload_same(self.table).await {
@@ -247,6 +263,7 @@ impl CommitLoop<'_> {
                          answer, and cannot be asked"
                     );
                     return Err(Error::unavailable(message)
+                        .class(FlinkClass::ICEBERG_COMMIT_STATE_UNKNOWN)
                         .hint("Nothing was removed. A job that goes on looks for its commit first.")
                         .caused_by(unreachable));
                 }
@@ -259,7 +276,16 @@ impl CommitLoop<'_> {
             "Answers of the catalog were lost, and what was asked may still land. A job that goes on looks for its commit first."
         };
         let message = format!("table '{table}' could not be committed to in {attempts} attempts: {error}");
-        Err(Error::unavailable(message).hint(hint).caused_by(error))
+        let failure = Error::unavailable(message).hint(hint).caused_by(error);
+        Err(self.unknown_if_unresolved(failure))
+    }
+
+    /// Returns an error that says, where an earlier attempt may still land, that nobody knows: what was prepared must stay.
+    fn unknown_if_unresolved(&self, error: Error) -> Error {
+        match self.unresolved.is_empty() || is_final(&error) {
+            true => error,
+            false => error.class(FlinkClass::ICEBERG_COMMIT_STATE_UNKNOWN),
+        }
     }
 
     /// Removes what attempts of unknown outcome have written, now that another has landed: what they ask for can no more be granted.
@@ -314,16 +340,13 @@ async fn remove_files(table: &IcebergTable, paths: &[String]) {
 /// Returns whether a table already is what updates would make of it.
 fn changes_nothing(metadata: &TableMetadata, updates: &[TableUpdate]) -> bool {
     let apply = || {
-        let mut builder = metadata.clone().into_builder(None);
+        let mut builder = metadata_builder(metadata, None)?;
         for update in updates {
             builder = update.clone().apply(builder)?;
         }
-        Ok::<_, iceberg::Error>(builder.build()?.metadata)
+        Ok::<_, iceberg::Error>(build_metadata(builder)?.metadata)
     };
     let Ok(after) = apply() else { return false };
-    let refs = |metadata: &TableMetadata| {
-        serde_json::to_value(metadata).ok().and_then(|mut json| json.get_mut("refs").map(std::mem::take))
-    };
     after.format_version() == metadata.format_version()
         && after.location() == metadata.location()
         && after.properties() == metadata.properties()
@@ -331,5 +354,5 @@ fn changes_nothing(metadata: &TableMetadata, updates: &[TableUpdate]) -> bool {
         && after.default_partition_spec() == metadata.default_partition_spec()
         && after.default_sort_order() == metadata.default_sort_order()
         && after.snapshots().len() == metadata.snapshots().len()
-        && refs(&after) == refs(metadata)
+        && snapshot_refs(&after).ok() == snapshot_refs(metadata).ok()
 }

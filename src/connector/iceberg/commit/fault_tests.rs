@@ -64,6 +64,8 @@ async fn commit_once(table: &IcebergTable, checkpoint: u64) -> Result<IcebergTab
             job_id: String::new(),
             operator_id: String::new(),
             source_position: None,
+            keeps_property: true,
+            flink_checkpoint: checkpoint as i64,
         };
         marker.mark(table.metadata(), &mut change)?;
         Ok(Some(change))
@@ -132,17 +134,18 @@ fn files_that_cannot_be_written_or_read_are_named() {
         let list = snapshot.manifest_list().strip_prefix("file:").unwrap().to_owned();
         let bytes = std::fs::read(&list).unwrap();
         for damaged in [None, Some(&b"no avro"[..]), Some(&bytes[..bytes.len() - 9])] {
+            let what = if damaged.is_some() { "is damaged" } else { "is missing" };
             match damaged {
                 None => std::fs::remove_file(&list).unwrap(),
                 Some(damaged) => std::fs::write(&list, damaged).unwrap(),
             }
             let error = commit_once(&table, 1).await.unwrap_err();
             let named = format!(
-                "manifest list '{}' of snapshot {} of table 'db.t' cannot be read: ",
+                "manifest list '{}' of snapshot {} of Iceberg table 'db.t' {what}",
                 snapshot.manifest_list(),
                 snapshot.snapshot_id()
             );
-            assert!(error.message().starts_with(&named), "{error}");
+            assert_eq!(error.message(), named);
         }
     });
 }

@@ -8,26 +8,20 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use iceberg::spec::{
-    DataContentType, DataFile, DataFileBuilder, Datum, FormatVersion, Literal, ManifestContentType,
-    ManifestEntry, ManifestFile, ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder,
-    NestedFieldRef, PartitionSpec, PrimitiveLiteral, PrimitiveType, SchemaRef, SnapshotRef, Struct,
-    StructType, Type, UNASSIGNED_SEQUENCE_NUMBER,
+    DataFile, DataFileBuilder, Datum, FormatVersion, Literal, ManifestContentType, ManifestEntry,
+    ManifestFile, ManifestListWriter, ManifestStatus, ManifestWriter, ManifestWriterBuilder, NestedFieldRef,
+    PrimitiveLiteral, PrimitiveType, SchemaRef, SnapshotRef, Struct, StructType, Type,
+    UNASSIGNED_SEQUENCE_NUMBER,
 };
 use uuid::Uuid;
 
-use super::TableFile;
+use crate::connector::iceberg::catalog::metadata_folder;
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::field_history::schemas_newest_first;
+use crate::connector::iceberg::manifest::{ManifestReader, RewrittenManifest, TableFile};
+use crate::connector::iceberg::partition::spec_of;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
-
-/// A manifest that was read: its entries know their sequence numbers and first row ids.
-#[derive(Debug)]
-pub(super) struct LoadedManifest {
-    /// The schema in its header, which binds the partition spec even where columns have been dropped since.
-    pub(super) schema: SchemaRef,
-    pub(super) spec: PartitionSpec,
-    pub(super) entries: Vec<ManifestEntry>,
-}
 
 /// A manifest of the new snapshot.
 #[derive(Debug, Clone)]
@@ -53,6 +47,7 @@ pub(super) struct ManifestStore<'a> {
     snapshot_id: i64,
     folder: String,
     commit: Uuid,
+    reader: ManifestReader,
     written: &'a mut Vec<String>,
 }
 
@@ -62,70 +57,46 @@ impl<'a> ManifestStore<'a> {
         snapshot_id: i64,
         written: &'a mut Vec<String>,
     ) -> ManifestStore<'a> {
-        let metadata = table.metadata();
-        let folder = match metadata.properties().get("write.metadata.path") {
-            Some(folder) => folder.trim_end_matches('/').to_owned(),
-            None => format!("{}/metadata", metadata.location()),
-        };
-        ManifestStore { table, snapshot_id, folder, commit: Uuid::new_v4(), written }
+        let folder = metadata_folder(table.metadata());
+        let reader = ManifestReader::new(table, None);
+        ManifestStore { table, snapshot_id, folder, commit: Uuid::new_v4(), reader, written }
     }
 
     /// Reads which manifests a snapshot has.
     pub(super) async fn list(&self, snapshot: &SnapshotRef) -> Result<Vec<ManifestFile>> {
-        let list = self.table.table().manifest_list_reader(snapshot).load().await;
-        let list = list.map_err(|error| {
-            let what = format!("manifest list '{}'", snapshot.manifest_list());
-            self.unreadable(&what, snapshot.snapshot_id(), error)
-        })?;
-        Ok(list.entries().to_vec())
+        self.reader.list(snapshot).await
     }
 
-    /// Reads a manifest.
-    pub(super) async fn read(&self, manifest: &ManifestFile) -> Result<LoadedManifest> {
-        let unreadable = |error| {
-            let what = format!("manifest '{}'", manifest.manifest_path);
-            self.unreadable(&what, manifest.added_snapshot_id, error)
-        };
-        let loaded = manifest.load_manifest(self.table.file_io()).await.map_err(unreadable)?;
-        let (entries, header) = loaded.into_parts();
-        let mut entries: Vec<ManifestEntry> = entries.into_iter().map(Arc::unwrap_or_clone).collect();
+    /// Reads a manifest: its entries know their sequence numbers and first row ids.
+    pub(super) async fn read(&self, manifest: &ManifestFile) -> Result<RewrittenManifest> {
+        let reader = self.reader.of_snapshot(manifest.added_snapshot_id);
+        let mut read = reader.for_rewrite(manifest).await?;
         if manifest.content == ManifestContentType::Data && self.format_version() == FormatVersion::V3 {
-            inherit_first_row_ids(manifest, &mut entries).map_err(unreadable)?;
+            let damaged = |error| reader.damaged(manifest, error);
+            inherit_first_row_ids(manifest, &mut read.entries).map_err(damaged)?;
         }
-        Ok(LoadedManifest { schema: header.schema, spec: header.partition_spec, entries })
-    }
-
-    fn unreadable(&self, what: &str, snapshot_id: i64, error: iceberg::Error) -> Error {
-        let table = self.table.ident();
-        let context = format!("{what} of snapshot {snapshot_id} of table '{table}' cannot be read");
-        with_context(&context, from_iceberg(error))
+        Ok(read)
     }
 
     /// Begins a manifest for files of a partition spec that come with this snapshot.
     pub(super) fn create(&mut self, spec_id: i32, content: ManifestContentType) -> Result<NewManifest> {
         let metadata = self.table.metadata();
-        let Some(spec) = metadata.partition_spec_by_id(spec_id) else {
-            return Err(Error::internal(format!(
-                "table '{}' has no partition spec {spec_id}",
-                self.table.ident()
-            )));
-        };
+        let spec = spec_of(metadata, spec_id, &self.table.ident().to_string())?;
         // The column of an old spec may have been dropped since: the newest schema that still has it binds the spec.
-        let mut schemas: Vec<&SchemaRef> = metadata.schemas_iter().collect();
-        schemas
-            .sort_by_key(|schema| (schema.schema_id() == metadata.current_schema_id(), schema.schema_id()));
-        let binds = |schema: &&&SchemaRef| spec.partition_type(schema).is_ok();
-        let schema = schemas.iter().rev().find(binds).copied().unwrap_or(metadata.current_schema());
-        self.create_with(Arc::clone(schema), spec.as_ref().clone(), content)
+        let schema = schemas_newest_first(metadata).find(|schema| spec.partition_type(schema).is_ok());
+        let schema = Arc::clone(schema.unwrap_or(metadata.current_schema()));
+        self.create_with(schema, spec_id, content)
     }
 
     /// Begins a manifest that holds entries of others, under the schema of the newest of them.
     pub(super) fn create_with(
         &mut self,
         schema: SchemaRef,
-        spec: PartitionSpec,
+        spec_id: i32,
         content: ManifestContentType,
     ) -> Result<NewManifest> {
+        // Not the spec in the header of a manifest: what stands there of a dropped field may have been changed to be read.
+        let spec = spec_of(self.table.metadata(), spec_id, &self.table.ident().to_string())?.clone();
         let path = format!("{}/{}-m{}.avro", self.folder, self.commit, self.written.len());
         self.written.push(path.clone());
         let partition_type = spec.partition_type(&schema).map_err(from_iceberg)?;
@@ -374,24 +345,4 @@ fn rebuilt(file: &DataFile, change: impl FnOnce(&mut DataFileBuilder)) -> iceber
             format!("entry of file '{}': {error}", file.file_path()),
         )
     })
-}
-
-/// Returns the data file that all rows of a delete file refer to, if there is one such file: it is named, or it is both bounds of
-/// the paths in it.
-pub(super) fn referenced_file(file: &DataFile) -> Option<String> {
-    const PATH_FIELD: i32 = i32::MAX - 101;
-    if file.content_type() != DataContentType::PositionDeletes {
-        return None;
-    }
-    if let Some(path) = file.referenced_data_file() {
-        return Some(path);
-    }
-    // An upper bound that was cut is above every path, so equal bounds are whole.
-    let (lower, upper) = (file.lower_bounds().get(&PATH_FIELD)?, file.upper_bounds().get(&PATH_FIELD)?);
-    match (lower.literal(), upper.literal()) {
-        (PrimitiveLiteral::String(lower), PrimitiveLiteral::String(upper)) if lower == upper => {
-            Some(lower.clone())
-        }
-        _ => None,
-    }
 }

@@ -20,7 +20,9 @@ const SOURCE_POSITION: &str = "lakehead.source-position";
 const FLINK_JOB_ID: &str = "flink.job-id";
 const FLINK_OPERATOR_ID: &str = "flink.operator-id";
 const FLINK_CHECKPOINT: &str = "flink.max-committed-checkpoint-id";
-const COMMITTED_PREFIX: &str = "lakehead.committed.";
+
+/// Begins the properties in which lineages note what they have committed.
+pub(in crate::connector::iceberg) const COMMITTED_PREFIX: &str = "lakehead.committed.";
 
 /// How many rows a commit has deleted beyond what was prepared for it, because others had committed in between.
 pub(in crate::connector::iceberg) const RESOLVED_DELETES: &str = "lakehead.resolved-deletes";
@@ -44,6 +46,10 @@ pub(in crate::connector::iceberg) struct CommitMarker {
     pub(in crate::connector::iceberg) operator_id: String,
     /// How far the sources had read, as JSON. Left out of the snapshot if it is longer than 4 KB.
     pub(in crate::connector::iceberg) source_position: Option<String>,
+    /// Whether the property is kept, too: somebody may go on with the job, and ask.
+    pub(in crate::connector::iceberg) keeps_property: bool,
+    /// The number of the checkpoint as Flink tells it; its batch jobs have none, and tell the largest.
+    pub(in crate::connector::iceberg) flink_checkpoint: i64,
 }
 
 /// Makes the name of a lineage out of a sink's id, so that it can stand in a property. Different ids have different names.
@@ -75,23 +81,17 @@ impl CommitMarker {
         {
             return Err(Error::internal(format!("'{id}' cannot be the id of a committable")));
         }
-        let mut committed: BTreeSet<&str> = self.commit_ids.iter().map(String::as_str).collect();
-        if let Some((checkpoint, ids)) = committed_property(metadata, &self.lineage)
-            && checkpoint == self.checkpoint
-        {
-            committed.extend(ids);
+        if self.keeps_property {
+            let property = self.property(metadata);
+            change.properties.insert(committed_key(&self.lineage), property);
         }
-        let committed: Vec<&str> = committed.into_iter().collect();
-        let property = format!("{} {}", self.checkpoint, committed.join(","));
-        change.properties.insert(format!("{COMMITTED_PREFIX}{}", self.lineage), property);
-
         let mut set = |key: &str, value: String| change.summary.insert(key.to_owned(), value);
         set(LINEAGE, self.lineage.clone());
         set(CHECKPOINT, self.checkpoint.to_string());
         set(COMMIT_IDS, self.commit_ids.join(","));
         set(FLINK_JOB_ID, self.job_id.clone());
         set(FLINK_OPERATOR_ID, self.operator_id.clone());
-        set(FLINK_CHECKPOINT, self.checkpoint.to_string());
+        set(FLINK_CHECKPOINT, self.flink_checkpoint.to_string());
         if let Some(position) =
             self.source_position.as_ref().filter(|json| json.len() <= SOURCE_POSITION_BYTES_MAX)
         {
@@ -99,6 +99,23 @@ impl CommitMarker {
         }
         Ok(())
     }
+
+    /// Returns what the property says with this commit.
+    fn property(&self, metadata: &TableMetadata) -> String {
+        let mut committed: BTreeSet<&str> = self.commit_ids.iter().map(String::as_str).collect();
+        if let Some((checkpoint, ids)) = committed_property(metadata, &self.lineage)
+            && checkpoint == self.checkpoint
+        {
+            committed.extend(ids);
+        }
+        let committed: Vec<&str> = committed.into_iter().collect();
+        format!("{} {}", self.checkpoint, committed.join(","))
+    }
+}
+
+/// Returns the property in which a lineage notes what it has committed.
+pub(in crate::connector::iceberg) fn committed_key(lineage: &str) -> String {
+    format!("{COMMITTED_PREFIX}{lineage}")
 }
 
 /// Returns whether a committable has landed in a table: its id stands in the property or in the summary of any snapshot, also of one
@@ -145,7 +162,7 @@ pub(in crate::connector::iceberg) async fn forget(
     table: &IcebergTable,
     lineage: &str,
 ) -> Result<IcebergTable> {
-    let property = format!("{COMMITTED_PREFIX}{lineage}");
+    let property = committed_key(lineage);
     commit_updates(table, &mut |table: &IcebergTable| {
         let is_there = table.metadata().properties().contains_key(&property);
         Ok(is_there.then(|| MetadataChange::remove_properties([property.clone()])))
@@ -155,7 +172,7 @@ pub(in crate::connector::iceberg) async fn forget(
 
 /// Returns what the property says: the last checkpoint of a lineage, and its committables.
 fn committed_property<'a>(metadata: &'a TableMetadata, lineage: &str) -> Option<(u64, Vec<&'a str>)> {
-    let value = metadata.properties().get(&format!("{COMMITTED_PREFIX}{lineage}"))?;
+    let value = metadata.properties().get(&committed_key(lineage))?;
     let (checkpoint, ids) = value.split_once(' ').unwrap_or((value, ""));
     Some((checkpoint.parse().ok()?, ids.split(',').filter(|id| !id.is_empty()).collect()))
 }

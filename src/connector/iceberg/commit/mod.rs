@@ -7,6 +7,7 @@ mod manifest_store;
 mod marker;
 mod removal_filter;
 mod retry_policy;
+mod row_deletes;
 mod snapshot_change;
 mod snapshot_producer;
 mod snapshot_summary;
@@ -24,6 +25,8 @@ mod tests;
 
 pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates, reload_same};
 pub(super) use marker::{
-    CommitMarker, RESOLVED_DELETES, committed_checkpoint, forget, is_committed, lineage_of,
+    COMMITTED_PREFIX, CommitMarker, RESOLVED_DELETES, committed_checkpoint, committed_key, forget,
+    is_committed, lineage_of,
 };
-pub(super) use snapshot_change::{FileRemoval, SnapshotChange, TableFile};
+pub(super) use row_deletes::check_row_deletes;
+pub(super) use snapshot_change::{FileRemoval, SnapshotChange};

@@ -14,7 +14,8 @@ use proptest::test_runner::Config;
 use super::testing::{
     TestCatalog, append, commit, committed, data_in, deletes_in, live, live_of, manifests, partition,
 };
-use super::{FileRemoval, MetadataChange, SnapshotChange, TableFile, commit_updates};
+use super::{FileRemoval, MetadataChange, SnapshotChange, commit_updates};
+use crate::connector::iceberg::manifest::{PartitionKey, TableFile};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::testing::block_on;
 
@@ -117,7 +118,8 @@ impl Model {
                 change.data.extend(adds.then(|| self.new_file(0, 0)));
             }
             Step::ReplacePartition { spec, d } => {
-                change.removal = FileRemoval::Partitions(vec![self.partition(*spec, *d)]);
+                let (spec_id, partition) = self.partition(*spec, *d);
+                change.removal = FileRemoval::Partitions([PartitionKey::of(spec_id, &partition)].into());
                 change.data = vec![self.new_file(*spec, *d)];
             }
             Step::ReplaceEverything { adds } => {
@@ -143,7 +145,7 @@ impl Model {
             FileRemoval::Nothing => false,
             FileRemoval::Everything => true,
             FileRemoval::Partitions(partitions) => {
-                partitions.contains(&(known.spec_id, known.partition.clone()))
+                partitions.contains(&PartitionKey::of(known.spec_id, &known.partition))
             }
             FileRemoval::Paths(paths) => paths.contains(path),
         };
@@ -345,7 +347,7 @@ fn manifests_of_a_column_that_took_a_wider_type_are_merged() {
         assert_eq!(live(&table).await["a"].file.partition(), &k(Literal::long(5)));
         // A partition is the same before and after.
         table = committed(&table, add("e", k(Literal::int(6)))).await;
-        let removal = FileRemoval::Partitions(vec![(1, k(Literal::long(6)))]);
+        let removal = FileRemoval::Partitions([PartitionKey::of(1, &k(Literal::long(6)))].into());
         table = committed(&table, SnapshotChange { removal, ..add("f", k(Literal::long(6))) }).await;
         assert_eq!(live(&table).await.into_keys().collect::<Vec<_>>(), ["a", "c", "d", "f"]);
     });

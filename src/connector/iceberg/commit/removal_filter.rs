@@ -3,18 +3,15 @@
 
 use std::collections::{BTreeSet, HashSet};
 
-use iceberg::spec::{
-    DataContentType, Literal, ManifestContentType, ManifestEntry, ManifestFile, PrimitiveLiteral, Struct,
-};
+use iceberg::spec::{DataContentType, ManifestContentType, ManifestEntry, ManifestFile};
 
 use super::FileRemoval;
-use super::manifest_store::referenced_file;
+use crate::connector::iceberg::manifest::{PartitionKey, referenced_data_file};
 
 /// Decides about entries. Data manifests come before those of deletes: what a delete file applies to is known by then.
 #[derive(Debug)]
 pub(super) struct RemovalFilter {
     removal: FileRemoval,
-    partitions: HashSet<(i32, Struct)>,
     missing: BTreeSet<String>,
     removed_data: HashSet<String>,
     removed_sequence_number_min: i64,
@@ -24,19 +21,12 @@ pub(super) struct RemovalFilter {
 impl RemovalFilter {
     /// `rewritten_at` is the sequence number of data files that come, if it is an older one.
     pub(super) fn new(removal: FileRemoval, rewritten_at: Option<i64>) -> RemovalFilter {
-        let partitions = match &removal {
-            FileRemoval::Partitions(partitions) => {
-                partitions.iter().map(|(spec_id, partition)| (*spec_id, widened(partition))).collect()
-            }
-            _ => HashSet::new(),
-        };
         let missing = match &removal {
             FileRemoval::Paths(paths) => paths.clone(),
             _ => BTreeSet::new(),
         };
         RemovalFilter {
             removal,
-            partitions,
             missing,
             removed_data: HashSet::new(),
             removed_sequence_number_min: i64::MAX,
@@ -59,8 +49,8 @@ impl RemovalFilter {
         let named = match &self.removal {
             FileRemoval::Nothing => return false,
             FileRemoval::Everything => true,
-            FileRemoval::Partitions(_) => {
-                self.partitions.iter().any(|(spec_id, _)| *spec_id == manifest.partition_spec_id)
+            FileRemoval::Partitions(partitions) => {
+                partitions.iter().any(|partition| partition.spec_id() == manifest.partition_spec_id)
             }
             FileRemoval::Paths(_) => !self.missing.is_empty(),
         };
@@ -79,7 +69,9 @@ impl RemovalFilter {
         let is_named = match &self.removal {
             FileRemoval::Nothing => false,
             FileRemoval::Everything => true,
-            FileRemoval::Partitions(_) => self.partitions.contains(&(spec_id, widened(file.partition()))),
+            FileRemoval::Partitions(partitions) => {
+                partitions.contains(&PartitionKey::of(spec_id, file.partition()))
+            }
             FileRemoval::Paths(paths) => {
                 self.missing.remove(file.file_path());
                 paths.contains(file.file_path())
@@ -101,7 +93,7 @@ impl RemovalFilter {
     /// A delete file applies to nothing if the only data file that it is about goes, or if it is older than all that stays.
     fn applies_to_nothing(&self, entry: &ManifestEntry, sequence_number: i64) -> bool {
         let is_about_removed =
-            referenced_file(&entry.data_file).is_some_and(|path| self.removed_data.contains(&path));
+            referenced_data_file(&entry.data_file).is_some_and(|path| self.removed_data.contains(&path));
         is_about_removed || sequence_number < self.live_sequence_number_min
     }
 
@@ -109,14 +101,4 @@ impl RemovalFilter {
     pub(super) fn missing(&self) -> Option<&str> {
         self.missing.first().map(String::as_str)
     }
-}
-
-/// Makes values comparable that were written before and after their column took a wider type.
-fn widened(partition: &Struct) -> Struct {
-    let widen = |value: Option<&Literal>| match value {
-        Some(Literal::Primitive(PrimitiveLiteral::Int(value))) => Some(Literal::long(*value)),
-        Some(Literal::Primitive(PrimitiveLiteral::Float(value))) => Some(Literal::double(value.0)),
-        _ => value.cloned(),
-    };
-    partition.iter().map(widen).collect()
 }

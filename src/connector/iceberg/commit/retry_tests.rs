@@ -12,7 +12,7 @@ use super::testing::{Fault, TestCatalog, append, commit, committed, metadata_fil
 use super::{MetadataChange, SnapshotChange, SnapshotPlan, commit_snapshot, commit_updates};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::testing::block_on;
-use crate::error::{ErrorKind, Result};
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
 async fn table(catalog: &std::sync::Arc<TestCatalog>) -> IcebergTable {
     let table = catalog.table(FormatVersion::V2, false).await;
@@ -107,6 +107,7 @@ fn an_unknown_outcome_is_said_and_the_marker_settles_it() {
             };
             let error = commit_snapshot(&table, &mut plan).await.unwrap_err();
             assert_eq!(error.kind(), ErrorKind::Unavailable);
+            assert_eq!(error.flink_class(), FlinkClass::ICEBERG_COMMIT_STATE_UNKNOWN);
             assert!(error.message().starts_with("it is unknown whether the commit of snapshot "), "{error}");
             assert!(error.message().contains("table 'db.t'"), "{error}");
             assert_eq!(avro_files(&table), 4, "nothing is removed");
@@ -121,6 +122,55 @@ fn an_unknown_outcome_is_said_and_the_marker_settles_it() {
             assert_eq!(paths(&table).await, ["a", "before"]);
             assert_eq!(table.metadata().snapshots().len(), 2);
         }
+    });
+}
+
+#[test]
+fn a_failure_after_an_attempt_that_may_still_land_says_that_nobody_knows() {
+    block_on(async {
+        for (fault, is_unknown) in [(Fault::LosesRequest, true), (Fault::Conflicts, false)] {
+            let catalog = TestCatalog::new();
+            let table = table(&catalog).await;
+            catalog.next_commits(&[fault]);
+            let mut is_first = true;
+            let mut plan = |_: &IcebergTable| match std::mem::take(&mut is_first) {
+                true => Ok(Some(append(&[("a", 1)]))),
+                false => Err(Error::unavailable("the store is gone")),
+            };
+            let error = commit_snapshot(&table, &mut plan).await.unwrap_err();
+            assert_eq!(error.message(), "the store is gone");
+            assert_eq!(error.flink_class() == FlinkClass::ICEBERG_COMMIT_STATE_UNKNOWN, is_unknown);
+        }
+    });
+}
+
+/// Counts how often it hears that it was beaten.
+struct Counting {
+    plans: usize,
+    beaten: usize,
+}
+
+#[async_trait]
+impl SnapshotPlan for Counting {
+    async fn plan(&mut self, _: &IcebergTable) -> Result<Option<SnapshotChange>> {
+        self.plans += 1;
+        Ok(Some(append(&[("a", 1)])))
+    }
+
+    fn beaten(&mut self) {
+        self.beaten += 1;
+    }
+}
+
+#[test]
+fn a_plan_hears_of_attempts_that_will_never_land_and_of_no_others() {
+    block_on(async {
+        let catalog = TestCatalog::new();
+        let table = table(&catalog).await;
+        catalog.next_commits(&[Fault::Conflicts, Fault::LosesRequest, Fault::Conflicts]);
+        let mut plan = Counting { plans: 0, beaten: 0 };
+        commit_snapshot(&table, &mut plan).await.unwrap();
+        assert_eq!((plan.plans, plan.beaten), (4, 2));
     });
 }
 
@@ -261,6 +311,8 @@ fn marker(checkpoint: u64, ids: &[&str]) -> CommitMarker {
         job_id: "job".to_owned(),
         operator_id: "sink".to_owned(),
         source_position: Some("{\"orders\":42}".to_owned()),
+        keeps_property: true,
+        flink_checkpoint: checkpoint as i64,
     }
 }
 

@@ -1,17 +1,8 @@
 //! What a new snapshot does to a table.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
-use iceberg::spec::{DataFile, Struct};
-
-/// A data or delete file with its partition spec, which `DataFile` does not tell.
-#[derive(Debug, Clone, PartialEq)]
-pub(in crate::connector::iceberg) struct TableFile {
-    /// The partition spec.
-    pub(in crate::connector::iceberg) spec_id: i32,
-    /// The file.
-    pub(in crate::connector::iceberg) file: DataFile,
-}
+use crate::connector::iceberg::manifest::{PartitionKey, TableFile};
 
 /// Which files leave the table.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -21,8 +12,8 @@ pub(in crate::connector::iceberg) enum FileRemoval {
     Nothing,
     /// All.
     Everything,
-    /// All files of these partitions, by spec.
-    Partitions(Vec<(i32, Struct)>),
+    /// All files of these partitions.
+    Partitions(HashSet<PartitionKey>),
     /// Files by path; that one is gone already is a conflict.
     #[cfg_attr(not(test), expect(dead_code, reason = "compaction and maintenance remove files by path"))]
     Paths(BTreeSet<String>),

@@ -14,15 +14,19 @@ use iceberg::spec::{
 use iceberg::{TableRequirement, TableUpdate};
 use uuid::Uuid;
 
+use super::SnapshotChange;
 use super::commit_loop::Attempt;
 use super::manifest_merge::ManifestMerge;
-use super::manifest_store::{LoadedManifest, ManifestStore, SnapshotManifest, with_context};
+use super::manifest_store::{ManifestStore, SnapshotManifest, with_context};
 use super::removal_filter::RemovalFilter;
+use super::row_deletes::check_row_deletes;
 use super::snapshot_summary::SummaryCounts;
-use super::{SnapshotChange, TableFile};
+use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::manifest::{RewrittenManifest, TableFile};
+use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, FlinkClass, Result};
+use crate::error::{Error, Result};
 
 /// How many manifests are read at a time.
 const READS: usize = 8;
@@ -49,7 +53,7 @@ impl<'a> SnapshotProducer<'a> {
         self.check(&change)?;
         let metadata = self.table.metadata();
         let branch = change.branch.as_deref().unwrap_or(MAIN_BRANCH);
-        let parent = metadata.snapshot_for_ref(branch).or(metadata.current_snapshot());
+        let parent = head(metadata, Some(branch));
         let before = match parent {
             Some(parent) => self.store.list(parent).await?,
             None => Vec::new(),
@@ -81,8 +85,9 @@ impl<'a> SnapshotProducer<'a> {
             },
         ];
         // The builder keeps the branch's retention, which nobody else can read.
-        let builder = metadata.clone().into_builder(None).set_branch_snapshot(snapshot, branch);
-        let built = builder.and_then(iceberg::spec::TableMetadataBuilder::build).map_err(|error| {
+        let builder = metadata_builder(metadata, None)
+            .and_then(|builder| builder.set_branch_snapshot(snapshot, branch));
+        let built = builder.and_then(build_metadata).map_err(|error| {
             let table = self.table.ident();
             let context = format!("no snapshot can be added to branch '{branch}' of table '{table}'");
             with_context(&context, from_iceberg(error))
@@ -117,16 +122,7 @@ impl<'a> SnapshotProducer<'a> {
         if change.deletes.is_empty() {
             return Ok(());
         }
-        match self.table.metadata().format_version() {
-            FormatVersion::V1 => Err(Error::unsupported(format!("Cannot write delete files in a v1 table: '{name}'"))
-                .class(FlinkClass::ILLEGAL_ARGUMENT)
-                .hint("Rows of it can only be added. ALTER TABLE … SET ('format-version' = '2') makes it a table whose rows can change.")),
-            FormatVersion::V2 => Ok(()),
-            FormatVersion::V3 => Err(Error::unsupported(format!(
-                "position deletes cannot be written to table '{name}': its format version is 3"
-            ))
-            .hint("Deletion vectors are not supported yet. Create the table with 'format-version' = '2'.")),
-        }
+        check_row_deletes(self.table.metadata(), name)
     }
 
     /// Takes entries away. Returns the copies of manifests that had some, and those that stay as they are.
@@ -174,17 +170,17 @@ impl<'a> SnapshotProducer<'a> {
     async fn remove_from(
         &mut self,
         manifest: &ManifestFile,
-        loaded: LoadedManifest,
+        loaded: RewrittenManifest,
         filter: &mut RemovalFilter,
     ) -> Result<Option<SnapshotManifest>> {
         let spec_id = manifest.partition_spec_id;
-        let LoadedManifest { schema, spec, entries } = loaded;
+        let RewrittenManifest { schema, entries } = loaded;
         let goes: Vec<bool> =
             entries.iter().map(|entry| entry.is_alive() && filter.takes(spec_id, entry)).collect();
         if !goes.contains(&true) {
             return Ok(None);
         }
-        let mut copy = self.store.create_with(schema, spec, manifest.content)?;
+        let mut copy = self.store.create_with(schema, spec_id, manifest.content)?;
         for (entry, goes) in entries.into_iter().zip(goes) {
             if goes {
                 self.counts.remove(spec_id, &entry.data_file);
@@ -241,11 +237,14 @@ impl<'a> SnapshotProducer<'a> {
         let mut merged = None;
         for some in group.chunks(READS) {
             let loaded = try_join_all(some.iter().map(|at| self.store.read(&kept[*at]))).await?;
-            for (at, LoadedManifest { schema, spec, entries }) in some.iter().zip(loaded) {
+            for (at, RewrittenManifest { schema, entries }) in some.iter().zip(loaded) {
                 // The newest comes first: its schema knows the columns of all.
                 let manifest = match &mut merged {
                     Some(manifest) => manifest,
-                    None => merged.insert(self.store.create_with(schema, spec, kept[*at].content)?),
+                    None => {
+                        let (spec_id, content) = (kept[*at].partition_spec_id, kept[*at].content);
+                        merged.insert(self.store.create_with(schema, spec_id, content)?)
+                    }
                 };
                 for entry in entries.into_iter().filter(iceberg::spec::ManifestEntry::is_alive) {
                     manifest.keep(entry)?;

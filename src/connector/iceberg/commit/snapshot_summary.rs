@@ -2,7 +2,9 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use iceberg::spec::{DataContentType, DataFile, DataFileFormat, Struct, Summary};
+use iceberg::spec::{DataContentType, DataFile, DataFileFormat, Summary};
+
+use crate::connector::iceberg::manifest::PartitionKey;
 
 /// Counters of the table, with those that add to them and take from them.
 const TOTALS: &[(&str, &str, &str)] = &[
@@ -18,13 +20,13 @@ const TOTALS: &[(&str, &str, &str)] = &[
 #[derive(Debug, Default)]
 pub(super) struct SummaryCounts {
     counts: BTreeMap<&'static str, u64>,
-    partitions: HashSet<(i32, Struct)>,
+    partitions: HashSet<PartitionKey>,
 }
 
 impl SummaryCounts {
     /// Counts a file that comes.
     pub(super) fn add(&mut self, spec_id: i32, file: &DataFile) {
-        self.partitions.insert((spec_id, file.partition().clone()));
+        self.partitions.insert(PartitionKey::of(spec_id, file.partition()));
         self.count("added-files-size", content_size(file));
         let records = file.record_count();
         match file.content_type() {
@@ -48,7 +50,7 @@ impl SummaryCounts {
 
     /// Counts a file that goes.
     pub(super) fn remove(&mut self, spec_id: i32, file: &DataFile) {
-        self.partitions.insert((spec_id, file.partition().clone()));
+        self.partitions.insert(PartitionKey::of(spec_id, file.partition()));
         self.count("removed-files-size", content_size(file));
         let records = file.record_count();
         match file.content_type() {

@@ -19,8 +19,10 @@ use iceberg::{
 };
 use tempfile::TempDir;
 
-use super::{FileRemoval, SnapshotChange, TableFile, commit_snapshot};
+use super::{FileRemoval, SnapshotChange, commit_snapshot};
 use crate::connector::iceberg::catalog::{CommitCatalog, CommitError};
+use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metadata_builder};
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
@@ -74,6 +76,16 @@ impl TestCatalog {
 
     pub(super) fn next_commits(&self, faults: &[Fault]) {
         self.faults.lock().unwrap().extend(faults);
+    }
+
+    /// Changes the JSON form of a table's metadata, as another engine may have written it.
+    pub(super) fn rewrite(&self, table: &IcebergTable, change: impl FnOnce(&mut serde_json::Value)) {
+        let mut tables = self.tables.lock().unwrap();
+        let (location, metadata) = tables.get_mut(table.ident()).unwrap();
+        let mut json = serde_json::to_value(&*metadata).unwrap();
+        change(&mut json);
+        *metadata = serde_json::from_value(json).unwrap();
+        *location = self.write(metadata);
     }
 
     /// Drops a table.
@@ -152,11 +164,11 @@ impl TestCatalog {
             let checked = requirement.check(Some(&metadata));
             checked.map_err(|error| CommitError::Conflict(Error::unavailable(error.to_string())))?;
         }
-        let mut builder = metadata.into_builder(Some(base.clone()));
+        let mut builder = metadata_builder(&metadata, Some(base.clone())).map_err(failed)?;
         for update in updates {
             builder = update.apply(builder).map_err(failed)?;
         }
-        let metadata = builder.build().map_err(failed)?.metadata;
+        let metadata = build_metadata(builder).map_err(failed)?.metadata;
         let next = self.write(&metadata);
         // Others have their turn between reading and replacing.
         tokio::task::yield_now().await;

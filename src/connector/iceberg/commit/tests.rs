@@ -1,16 +1,18 @@
 //! Commits of all kinds on real files: what a snapshot then holds, and what it says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::Ordering;
 
 use iceberg::TableUpdate;
-use iceberg::spec::{FormatVersion, Operation, SnapshotReference, SnapshotRetention, Struct};
+use iceberg::spec::{FormatVersion, Operation, SnapshotReference, SnapshotRetention, Struct, Transform};
 
 use super::testing::{
     TestCatalog, append, commit, committed, data_in, deletes_in, live, live_of, metadata_files, partition,
     paths, removing, summary,
 };
 use super::{FileRemoval, MetadataChange, SnapshotChange, commit_snapshot, commit_updates};
+use crate::connector::iceberg::manifest::{ManifestReader, PartitionKey};
+use crate::connector::iceberg::scan::live_files;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::testing::block_on;
 use crate::error::ErrorKind;
@@ -97,7 +99,7 @@ fn partitions_and_whole_tables_are_replaced_in_one_snapshot() {
                 ..SnapshotChange::default()
             };
             let table = committed(&table, files(&[("x1", "x"), ("x2", "x"), ("y1", "y")])).await;
-            let removal = FileRemoval::Partitions(vec![(0, partition("x"))]);
+            let removal = FileRemoval::Partitions(HashSet::from([PartitionKey::of(0, &partition("x"))]));
             let table = committed(&table, SnapshotChange { removal, ..files(&[("x3", "x")]) }).await;
             assert_eq!(paths(&table).await, ["x3", "y1"]);
             assert_eq!(operation(&table), Operation::Overwrite);
@@ -158,18 +160,19 @@ fn a_file_that_is_gone_cannot_be_removed() {
 #[test]
 fn formats_refuse_deletes_that_they_cannot_hold() {
     block_on(async {
-        for (version, message) in [
-            (FormatVersion::V1, "Cannot write delete files in a v1 table: 'db.t'"),
+        for (version, kind, message) in [
+            (FormatVersion::V1, ErrorKind::Validation, "Cannot write delete files in a v1 table"),
             (
                 FormatVersion::V3,
-                "position deletes cannot be written to table 'db.t': its format version is 3",
+                ErrorKind::Unsupported,
+                "updates and deletes in table 'db.t' of format version 3 are not supported yet",
             ),
         ] {
             let table = TestCatalog::new().table(version, false).await;
             let deletes = vec![deletes_in(0, "d", Struct::empty(), 1, None)];
             let change = SnapshotChange { deletes, ..append(&[("a", 1)]) };
             let error = commit(&table, change).await.unwrap_err();
-            assert_eq!((error.kind(), error.message()), (ErrorKind::Unsupported, message));
+            assert_eq!((error.kind(), error.message()), (kind, message));
             assert!(error.hint_text().is_some());
             assert!(table.reload().await.unwrap().metadata().current_snapshot().is_none());
         }
@@ -185,7 +188,7 @@ fn nothing_to_change_is_no_commit() {
         for removal in [
             FileRemoval::Nothing,
             FileRemoval::Everything,
-            FileRemoval::Partitions(vec![(0, partition("x"))]),
+            FileRemoval::Partitions(HashSet::from([PartitionKey::of(0, &partition("x"))])),
             removing(&[]),
         ] {
             let summary = summary.clone();
@@ -321,5 +324,43 @@ fn eight_writers_lose_nothing() {
         // What attempts in vain have written is gone: a list for each snapshot, a manifest for each file, and those merged.
         let lists = metadata_files(&table, ".avro").into_iter().filter(|name| name.starts_with("snap-"));
         assert_eq!(lists.count(), 40);
+    });
+}
+
+#[test]
+fn a_table_of_format_1_with_a_dropped_partition_field_goes_on_being_written() {
+    block_on(async {
+        let catalog = TestCatalog::new();
+        let table = catalog.table(FormatVersion::V1, true).await;
+        catalog.rewrite(&table, |json| {
+            let void =
+                serde_json::json!([{"name": "d", "transform": "void", "source-id": 2, "field-id": 1000}]);
+            json["partition-specs"] = serde_json::json!([{"spec-id": 0, "fields": void}]);
+            json["partition-spec"] = void;
+        });
+        let mut table = table.reload().await.unwrap();
+        let add = |path: &str| SnapshotChange {
+            data: vec![data_in(0, path, Struct::from_iter([None]), 1)],
+            ..SnapshotChange::default()
+        };
+        for n in 0..25 {
+            table = committed(&table, add(&format!("f{n:02}"))).await;
+        }
+        let reader = ManifestReader::new(&table, None);
+        let manifests = reader.list(table.metadata().current_snapshot().unwrap()).await.unwrap();
+        assert!(manifests.len() < 20, "{} manifests were merged", manifests.len());
+        let removal = FileRemoval::Partitions([PartitionKey::of(0, &Struct::from_iter([None]))].into());
+        let table = committed(&table, SnapshotChange { removal, ..add("g") }).await;
+        let fields = table.metadata().default_partition_spec().fields();
+        assert_eq!((fields[0].name.as_str(), fields[0].transform), ("d", Transform::Void));
+        let files = live_files(&table, None).await.unwrap();
+        assert_eq!(files.iter().map(|live| live.data.file.file_path()).collect::<Vec<_>>(), ["g"]);
+        let mut all = 0;
+        let mut count = |_: &str| {
+            all += 1;
+            Ok(())
+        };
+        reader.for_each_location(&manifests.iter().collect::<Vec<_>>(), &mut count).await.unwrap();
+        assert_eq!(all, 25);
     });
 }

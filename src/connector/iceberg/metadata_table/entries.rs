@@ -2,13 +2,13 @@
 
 use iceberg::spec::TableMetadata;
 
-use super::super::partition_type::partition_columns;
+use super::super::partition::partition_columns;
 use super::MetadataTableType;
 use super::cell::Cell;
 use super::files::{FileCells, file_fields};
-use super::manifest_reader::ManifestReader;
 use super::readable_metrics::ReadableMetrics;
 use super::schema::{optional, required};
+use super::table_reader::TableReader;
 use crate::error::Result;
 use crate::schema::{Column, TypeRoot};
 
@@ -29,16 +29,12 @@ pub(super) fn columns(metadata: &TableMetadata) -> Result<Vec<Column>> {
 
 /// Returns the rows.
 pub(super) async fn rows(
-    reader: &ManifestReader<'_>,
+    reader: &TableReader<'_>,
     kind: MetadataTableType,
     snapshot: Option<i64>,
 ) -> Result<Vec<Vec<Cell>>> {
     let metadata = reader.metadata();
-    let manifests = match snapshot.and_then(|id| metadata.snapshot_by_id(id)) {
-        _ if kind.is_of_all_snapshots() => reader.all_manifests().await?,
-        Some(snapshot) => reader.manifests(snapshot).await?,
-        None => return Ok(Vec::new()),
-    };
+    let manifests = reader.manifests_of(kind, snapshot).await?;
     let files = FileCells::of(metadata, reader.name)?;
     let metrics = ReadableMetrics::of(metadata.current_schema());
     let mut rows = Vec::new();

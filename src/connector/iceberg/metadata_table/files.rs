@@ -4,14 +4,14 @@ use std::collections::HashMap;
 
 use iceberg::spec::{DataFileFormat, Datum, ManifestContentType, ManifestStatus, TableMetadata};
 
-use super::super::commit::TableFile;
 use super::super::error::from_iceberg;
-use super::super::partition_type::{PartitionColumn, partition_columns, partition_values, spec_of};
+use super::super::manifest::TableFile;
+use super::super::partition::{PartitionColumn, partition_columns, partition_values, spec_of};
 use super::MetadataTableType;
 use super::cell::Cell;
-use super::manifest_reader::ManifestReader;
 use super::readable_metrics::ReadableMetrics;
 use super::schema::{field, list_of, map_of, optional, partition_row};
+use super::table_reader::TableReader;
 use crate::error::Result;
 use crate::schema::{Column, DataType, Field, TypeRoot};
 
@@ -71,17 +71,13 @@ pub(super) fn file_fields(partition: &[PartitionColumn]) -> Vec<Field> {
 
 /// Returns the rows: the files that are there, of one snapshot or of all.
 pub(super) async fn rows(
-    reader: &ManifestReader<'_>,
+    reader: &TableReader<'_>,
     kind: MetadataTableType,
     snapshot: Option<i64>,
 ) -> Result<Vec<Vec<Cell>>> {
     use MetadataTableType::{AllDataFiles, AllDeleteFiles, DataFiles, DeleteFiles};
     let metadata = reader.metadata();
-    let mut manifests = match snapshot.and_then(|id| metadata.snapshot_by_id(id)) {
-        _ if kind.is_of_all_snapshots() => reader.all_manifests().await?,
-        Some(snapshot) => reader.manifests(snapshot).await?,
-        None => return Ok(Vec::new()),
-    };
+    let mut manifests = reader.manifests_of(kind, snapshot).await?;
     match kind {
         DataFiles | AllDataFiles => {
             manifests.retain(|manifest| manifest.content == ManifestContentType::Data);

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use iceberg::spec::TableMetadata;
 
+use super::super::snapshot_history::ancestors;
 use super::cell::Cell;
 use super::schema::{INSTANT, optional, required};
 use crate::schema::{Column, TypeRoot};
@@ -20,14 +21,8 @@ pub(super) fn columns() -> Vec<Column> {
 
 /// Returns the rows. A snapshot that was rolled back is no ancestor of the current one.
 pub(super) fn rows(metadata: &TableMetadata) -> Vec<Vec<Cell>> {
-    let mut ancestors = HashSet::new();
-    let mut next = metadata.current_snapshot();
-    while let Some(snapshot) = next {
-        if !ancestors.insert(snapshot.snapshot_id()) {
-            break;
-        }
-        next = snapshot.parent_snapshot_id().and_then(|parent| metadata.snapshot_by_id(parent));
-    }
+    let ancestors: HashSet<i64> =
+        ancestors(metadata, metadata.current_snapshot()).map(|snapshot| snapshot.snapshot_id()).collect();
     metadata
         .history()
         .iter()

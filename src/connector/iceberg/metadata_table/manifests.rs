@@ -5,12 +5,12 @@ use iceberg::spec::{
 };
 
 use super::super::error::from_iceberg;
-use super::super::partition_text::partition_text;
-use super::super::partition_type::{PartitionColumn, spec_columns, spec_of};
+use super::super::partition::partition_text;
+use super::super::partition::{PartitionColumn, spec_columns, spec_of};
 use super::cell::Cell;
-use super::manifest_reader::ManifestReader;
 use super::schema::{list_of, optional, required};
 use super::snapshots;
+use super::table_reader::TableReader;
 use crate::error::Result;
 use crate::schema::{Column, Field, TypeRoot};
 
@@ -59,7 +59,7 @@ fn summary_row(contains_nan: crate::schema::DataType) -> TypeRoot {
 }
 
 /// Returns the rows of `$manifests`.
-pub(super) async fn rows(reader: &ManifestReader<'_>, snapshot: Option<i64>) -> Result<Vec<Vec<Cell>>> {
+pub(super) async fn rows(reader: &TableReader<'_>, snapshot: Option<i64>) -> Result<Vec<Vec<Cell>>> {
     let metadata = reader.metadata();
     let Some(snapshot) = snapshot.and_then(|id| metadata.snapshot_by_id(id)) else { return Ok(Vec::new()) };
     let manifests = reader.manifests(snapshot).await?;
@@ -67,7 +67,7 @@ pub(super) async fn rows(reader: &ManifestReader<'_>, snapshot: Option<i64>) -> 
 }
 
 /// Returns the rows of `$all_manifests`.
-pub(super) async fn all_rows(reader: &ManifestReader<'_>) -> Result<Vec<Vec<Cell>>> {
+pub(super) async fn all_rows(reader: &TableReader<'_>) -> Result<Vec<Vec<Cell>>> {
     let metadata = reader.metadata();
     let mut rows = Vec::new();
     for snapshot in snapshots::in_order(metadata) {

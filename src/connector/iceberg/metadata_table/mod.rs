@@ -7,7 +7,6 @@ mod cell;
 mod entries;
 mod files;
 mod history;
-mod manifest_reader;
 mod manifests;
 mod metadata_log_entries;
 mod partitions;
@@ -16,6 +15,7 @@ mod refs;
 mod schema;
 mod snapshots;
 mod source;
+mod table_reader;
 
 use std::fmt;
 use std::sync::Arc;

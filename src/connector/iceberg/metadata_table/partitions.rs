@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use iceberg::spec::{DataContentType, DataFile, Literal, ManifestStatus, TableMetadata};
 
-use super::super::partition_type::{partition_columns, partition_values, spec_of};
+use super::super::manifest::widened;
+use super::super::partition::{partition_columns, partition_values, spec_of};
 use super::cell::Cell;
 use super::files::FileCells;
-use super::manifest_reader::ManifestReader;
 use super::schema::{INSTANT, optional, partition_row, required};
+use super::table_reader::TableReader;
 use crate::error::Result;
 use crate::schema::{Column, TypeRoot};
 
@@ -87,7 +88,7 @@ impl Partition {
 }
 
 /// Returns the rows, in the order in which the manifests name the partitions.
-pub(super) async fn rows(reader: &ManifestReader<'_>, snapshot: Option<i64>) -> Result<Vec<Vec<Cell>>> {
+pub(super) async fn rows(reader: &TableReader<'_>, snapshot: Option<i64>) -> Result<Vec<Vec<Cell>>> {
     let metadata = reader.metadata();
     let Some(snapshot) = snapshot.and_then(|id| metadata.snapshot_by_id(id)) else { return Ok(Vec::new()) };
     let cells = FileCells::of(metadata, reader.name)?;
@@ -102,8 +103,9 @@ pub(super) async fn rows(reader: &ManifestReader<'_>, snapshot: Option<i64>) -> 
         }
         let file = listed.file.as_ref();
         let spec = spec_of(metadata, file.spec_id, reader.name)?;
-        let key: Vec<Option<Literal>> =
-            partition_values(columns, spec, file.file.partition()).map(Option::<&Literal>::cloned).collect();
+        let values = partition_values(columns, spec, file.file.partition());
+        // Wide values: what was written before and after a column took a wider type lies in one partition.
+        let key: Vec<Option<Literal>> = values.map(|value| value.map(widened)).collect();
         let place = match places.get(&key) {
             Some(place) => *place,
             None => {

@@ -1,6 +1,6 @@
 //! Short ways to write the columns of metadata tables.
 
-use super::super::partition_type::PartitionColumn;
+use super::super::partition::PartitionColumn;
 use super::super::type_mapping::to_flink;
 use crate::schema::{Column, DataType, Field, TypeRoot};
 

@@ -9,7 +9,7 @@ use async_trait::async_trait;
 use super::super::read_options::{ReadOptions, not_continuously};
 use super::super::read_target::ReadTarget;
 use super::cell::columns;
-use super::manifest_reader::ManifestReader;
+use super::table_reader::TableReader;
 use super::{
     MetadataTable, MetadataTableType, entries, files, history, manifests, metadata_log_entries, partitions,
     refs, schema_of, snapshots,
@@ -127,7 +127,7 @@ impl Rows {
     /// Makes the rows.
     async fn read(&self) -> Result<RecordBatch> {
         let table = &self.table.table;
-        let reader = ManifestReader { table, name: &self.name };
+        let reader = TableReader::new(table, &self.name);
         let (metadata, kind, snapshot) = (table.metadata(), self.table.kind, self.snapshot);
         let mut rows = match kind {
             MetadataTableType::Snapshots => snapshots::rows(metadata),

@@ -12,9 +12,9 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::connector::iceberg::catalog::{CommitCatalog, HadoopCatalog};
-use crate::connector::iceberg::commit::{
-    MetadataChange, SnapshotChange, TableFile, commit_snapshot, commit_updates,
-};
+use crate::connector::iceberg::commit::{MetadataChange, SnapshotChange, commit_snapshot, commit_updates};
+use crate::connector::iceberg::manifest::TableFile;
+use crate::connector::iceberg::partitions::list_partitions;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::testing::{Table, read_all};
 use crate::connector::{Frame, Projection, SourceEvent};
@@ -344,6 +344,29 @@ async fn a_table_without_partitions_shows_none() {
     table.commit(vec![data("a", 2, Struct::empty()), data("b", 3, Struct::empty())], Vec::new()).await;
     assert_eq!(table.rows("partitions", &["record_count", "file_count"], &[]).await, ["5|2"]);
     assert_eq!(table.rows("manifests", &["partition_summaries"], &[]).await, ["[]"]);
+}
+
+#[tokio::test]
+async fn a_partition_from_before_its_column_was_widened_is_the_same_partition() {
+    let spec = UnboundPartitionSpec::builder().add_partition_field(5, "a", Transform::Identity).unwrap();
+    let mut table = TestTable::new(spec.build()).await;
+    table.commit(vec![data("narrow", 1, Struct::from_iter([Some(Literal::int(7))]))], Vec::new()).await;
+    let wide = Type::Primitive(PrimitiveType::Long);
+    let nested = StructType::new(vec![Arc::new(NestedField::optional(5, "a", wide))]);
+    let mut fields: Vec<_> = schema().as_struct().fields().to_vec();
+    fields[3] = Arc::new(NestedField::optional(4, "r", Type::Struct(nested)));
+    let schema = Schema::builder().with_fields(fields).build().unwrap();
+    let mut widen = |_: &IcebergTable| {
+        let schema = schema.clone();
+        let updates =
+            vec![TableUpdate::AddSchema { schema }, TableUpdate::SetCurrentSchema { schema_id: -1 }];
+        Ok(Some(MetadataChange { updates, ..MetadataChange::default() }))
+    };
+    table.table = commit_updates(&table.table, &mut widen).await.unwrap();
+    table.commit(vec![data("wide", 1, Struct::from_iter([Some(Literal::long(7))]))], Vec::new()).await;
+    assert_eq!(table.rows("partitions", &["partition", "file_count"], &[]).await, ["(7)|2"]);
+    let names = list_partitions(&table.table).await.unwrap();
+    assert_eq!(names, [vec![("a".to_owned(), "7".to_owned())]]);
 }
 
 #[tokio::test]

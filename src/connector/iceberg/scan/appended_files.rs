@@ -4,11 +4,10 @@ use std::collections::{BTreeSet, HashSet};
 
 use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus};
 
-use super::delete_index::FileDeletes;
-use super::live_files::{LiveFile, PlannedFiles, read_manifests, snapshot_to_read};
-use super::manifests::manifest_list;
-use super::pruning::Pruning;
-use super::read_error::ReadContext;
+use super::deletes::FileDeletes;
+use super::live_files::{LiveFile, PlannedFiles, snapshot_to_read};
+use super::prune::Pruning;
+use crate::connector::iceberg::manifest::ManifestReader;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::Result;
 
@@ -21,15 +20,14 @@ pub(super) async fn plan_appended_files(
     snapshots: &BTreeSet<i64>,
     pruning: Option<&Pruning>,
 ) -> Result<PlannedFiles> {
+    let reader = ManifestReader::new(table, None);
     let mut seen = HashSet::new();
     let mut manifests: Vec<ManifestFile> = Vec::new();
     for id in snapshots {
         let Some(snapshot) = snapshot_to_read(table, Some(*id))? else { continue };
-        let context = ReadContext::new(table, Some(*id));
-        let list =
-            manifest_list(table.files(), &context, &snapshot, table.metadata().format_version()).await?;
+        let list = reader.list(&snapshot).await?;
         // A manifest that a later snapshot of the range has rewritten is in that one's list only.
-        let added = list.entries().iter().filter(|manifest| {
+        let added = list.iter().filter(|manifest| {
             manifest.content == ManifestContentType::Data
                 && manifest.has_added_files()
                 && snapshots.contains(&manifest.added_snapshot_id)
@@ -37,8 +35,7 @@ pub(super) async fn plan_appended_files(
         });
         manifests.extend(added.filter(|manifest| seen.insert(manifest.manifest_path.clone())).cloned());
     }
-    let context = ReadContext::new(table, None);
-    let read = read_manifests(table, &context, &manifests.iter().collect::<Vec<_>>()).await?;
+    let read = reader.files(&manifests).await?;
     let mut planned = PlannedFiles::default();
     let mut paths = HashSet::new();
     let added = read

@@ -27,15 +27,12 @@ use iceberg::spec::NameMapping;
 use object_store::ObjectStore;
 use tokio::sync::OnceCell;
 
-use super::column_adapter::ColumnAdapterFactory;
-use super::delete_index::EqualityGroup;
-use super::equality_deletes::{DeletedKeys, EqualityDeletes};
+use super::columns::{ColumnAdapterFactory, ReadColumn};
+use super::deletes::{DeletedKeys, EqualityDeletes, EqualityGroup, PositionDeletes, access_plan};
 use super::parquet_files::{DataFileReaders, ParquetFiles};
-use super::position_deletes::{PositionDeletes, access_plan};
 use super::pushdown::for_reader;
-use super::read_column::ReadColumn;
-use super::read_error::FileRole;
 use super::scan_file::ScanFile;
+use crate::connector::iceberg::manifest::FileRole;
 use crate::error::Error;
 
 /// What all files of a scan share.

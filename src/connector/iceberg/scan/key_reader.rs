@@ -19,17 +19,14 @@ use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use roaring::RoaringTreemap;
 use tokio::sync::{OnceCell, mpsc};
 
-use super::column_adapter::value_of_missing;
-use super::conversion::Conversion;
-use super::equality_deletes::{DeletedKeys, EqualityDeletes};
-use super::file_columns::{ColumnSource, FileColumns, name_mapping};
+use super::columns::{ColumnSource, Conversion, FileColumns, ReadColumn, name_mapping, value_of_missing};
+use super::deletes::{DeletedKeys, EqualityDeletes, PositionDeletes};
 use super::live_files::LiveFile;
 use super::parquet_files::ParquetFiles;
-use super::position_deletes::PositionDeletes;
-use super::read_column::ReadColumn;
-use super::read_error::{FileRole, ReadContext};
 use super::scan_file::{check_format, partition_constants};
 use super::wanted_keys::{KeyBounds, between, bounds_of_file, may_contain};
+use crate::connector::iceberg::field_history::column_of_any_schema;
+use crate::connector::iceberg::manifest::{FileRole, ReadContext};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 
@@ -47,18 +44,11 @@ pub(in crate::connector::iceberg) struct KeyRows {
     pub(in crate::connector::iceberg) positions: Int64Array,
 }
 
-/// What of the files is wanted.
-#[derive(Debug, Clone, Default)]
-pub(in crate::connector::iceberg) struct KeyReadOptions {
-    /// The keys that are looked for: columns as in `KeyRows::keys`. Files and row groups that hold none of them are passed over by
-    /// their bounds and bloom filters; of the others all rows come. None: everything is wanted.
-    pub(in crate::connector::iceberg) wanted: Option<RecordBatch>,
-    /// How many files are read at the same time; 0 means as many as there are cores.
-    pub(in crate::connector::iceberg) concurrency: usize,
-}
-
 /// Reads the key columns (field ids of the table's current schema) of data files, without the rows that are deleted. Batches of
 /// one file come in the order of its rows, those of different files in any order. Dropping the stream stops the reads.
+///
+/// With `wanted`, keys that are looked for (columns as in `KeyRows::keys`), files and row groups that hold none of them are passed over
+/// by their bounds and bloom filters; of the others all rows come.
 ///
 /// # Errors
 /// The stream ends with an error if a file is missing or damaged.
@@ -66,13 +56,10 @@ pub(in crate::connector::iceberg) fn read_keys(
     table: &IcebergTable,
     files: Arc<[LiveFile]>,
     key_field_ids: &[i32],
-    options: KeyReadOptions,
+    wanted: Option<RecordBatch>,
 ) -> BoxStream<'static, Result<KeyRows>> {
-    let concurrency = match options.concurrency {
-        0 => std::thread::available_parallelism().map_or(1, usize::from),
-        number => number,
-    };
-    let read = match KeyRead::new(table, Arc::clone(&files), key_field_ids, options.wanted) {
+    let concurrency = std::thread::available_parallelism().map_or(1, usize::from);
+    let read = match KeyRead::new(table, Arc::clone(&files), key_field_ids, wanted) {
         Ok(read) => Arc::new(read),
         Err(error) => return stream::iter([Err(error)]).boxed(),
     };
@@ -158,12 +145,10 @@ impl KeyRead {
         let columns = key_field_ids.iter().map(column).collect::<Result<Vec<_>>>()?;
         let mut other_columns: HashMap<i32, ReadColumn> = HashMap::new();
         for id in files.iter().flat_map(|live| &live.deletes.equality).flat_map(|group| &group.field_ids) {
-            let mut schemas: Vec<_> = metadata.schemas_iter().collect();
-            schemas.sort_by_key(|schema| std::cmp::Reverse(schema.schema_id()));
-            let current = metadata.current_schema().as_struct().field_by_id(*id);
-            let field = current
-                .or_else(|| schemas.into_iter().find_map(|schema| schema.as_struct().field_by_id(*id)));
-            if let Some(field) = field {
+            if other_columns.contains_key(id) {
+                continue;
+            }
+            if let Some(field) = column_of_any_schema(metadata, *id) {
                 other_columns.insert(*id, ReadColumn::of_field(field)?);
             }
         }

@@ -3,20 +3,13 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use datafusion::common::runtime::SpawnedTask;
-use futures::{StreamExt, TryStreamExt, stream};
 use iceberg::spec::{ManifestContentType, ManifestFile, ManifestStatus, SnapshotRef};
 
-use super::delete_index::{DeleteIndex, FileDeletes};
-use super::manifests::{ManifestedFile, manifest_files, manifest_list};
-use super::pruning::Pruning;
-use super::read_error::ReadContext;
-use crate::connector::iceberg::commit::TableFile;
+use super::deletes::{DeleteIndex, FileDeletes};
+use super::prune::Pruning;
+use crate::connector::iceberg::manifest::{ManifestReader, ManifestedFile, ReadContext, TableFile};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
-
-/// How many manifests are read at the same time.
-const CONCURRENT_READS: usize = 16;
 
 /// A data file of a snapshot.
 #[derive(Debug, Clone, PartialEq)]
@@ -58,7 +51,10 @@ pub(in crate::connector::iceberg) fn snapshot_to_read(
         None => Ok(metadata.current_snapshot().cloned()),
         Some(id) => match metadata.snapshot_by_id(id) {
             Some(snapshot) => Ok(Some(Arc::clone(snapshot))),
-            None => Err(Error::not_found(format!("Cannot find snapshot with ID {id}"))),
+            None => Err(Error::not_found(format!("Cannot find snapshot with ID {id}")).hint(format!(
+                "Table '{table}' does not have it any more: snapshots expire. '{table}$snapshots' lists those that it has.",
+                table = table.ident()
+            ))),
         },
     }
 }
@@ -109,21 +105,24 @@ pub(super) async fn plan_files(
     pruning: Option<&Pruning>,
 ) -> Result<PlannedFiles> {
     let metadata = table.metadata();
-    let context = ReadContext::new(table, Some(snapshot.snapshot_id()));
-    let list = manifest_list(table.files(), &context, snapshot, metadata.format_version()).await?;
-    let listed =
-        list.entries().iter().filter(|manifest| manifest.has_added_files() || manifest.has_existing_files());
+    let reader = ManifestReader::new(table, Some(snapshot.snapshot_id()));
+    let list = reader.list(snapshot).await?;
+    let listed = list.iter().filter(|manifest| manifest.has_added_files() || manifest.has_existing_files());
     let (wanted, skipped): (Vec<&ManifestFile>, Vec<&ManifestFile>) =
         listed.partition(|manifest| pruning.is_none_or(|pruning| pruning.may_match_manifest(manifest)));
     let (data, deletes): (Vec<&ManifestFile>, Vec<&ManifestFile>) =
         wanted.into_iter().partition(|manifest| manifest.content == ManifestContentType::Data);
-    let deletes = read_manifests(table, &context, &deletes).await?;
-    let data = read_manifests(table, &context, &data).await?;
+    let deletes = reader.files(deletes).await?;
+    let data = reader.files(data).await?;
     let is_unpartitioned =
         |spec_id| metadata.partition_spec_by_id(spec_id).is_some_and(|spec| spec.is_unpartitioned());
     let applying = alive(&deletes)
         .filter(|listed| pruning.is_none_or(|pruning| pruning.may_match_partition(&listed.file)));
-    let index = DeleteIndex::build(applying, is_unpartitioned);
+    let index = DeleteIndex::build(
+        applying,
+        is_unpartitioned,
+        &ReadContext::new(table, Some(snapshot.snapshot_id())),
+    )?;
     let mut planned = PlannedFiles {
         files: Vec::new(),
         files_total: skipped.iter().copied().map(count_data_files).sum(),
@@ -163,25 +162,4 @@ fn alive(manifests: &[Arc<Vec<ManifestedFile>>]) -> impl Iterator<Item = &Manife
         .iter()
         .flat_map(|listed| listed.iter())
         .filter(|listed| listed.status != ManifestStatus::Deleted)
-}
-
-/// Reads manifests, several at a time, in their order.
-pub(super) async fn read_manifests(
-    table: &IcebergTable,
-    context: &ReadContext,
-    manifests: &[&ManifestFile],
-) -> Result<Vec<Arc<Vec<ManifestedFile>>>> {
-    let tasks: Vec<_> = manifests
-        .iter()
-        .map(|manifest| (table.files().clone(), context.clone(), ManifestFile::clone(manifest)))
-        .collect();
-    stream::iter(tasks)
-        .map(|(files, context, manifest)| async move {
-            // Parsing takes longer than reading: a task each, so that all cores take part.
-            let task = SpawnedTask::spawn(async move { manifest_files(&files, &context, &manifest).await });
-            task.join_unwind().await.map_err(|error| Error::internal("a reader stopped").caused_by(error))?
-        })
-        .buffered(CONCURRENT_READS)
-        .try_collect()
-        .await
 }

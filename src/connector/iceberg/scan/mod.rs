@@ -2,46 +2,29 @@
 //! columns found by field id.
 
 mod appended_files;
-mod bounds;
-mod column_adapter;
-mod condition;
-mod conversion;
-mod convert_expr;
-mod delete_index;
-mod equality_deletes;
-mod file_columns;
+mod columns;
+mod deletes;
 mod file_groups;
 mod iceberg_file_source;
 mod iceberg_source;
 mod key_reader;
-mod listed_manifests;
 mod live_files;
-mod manifest_header;
-mod manifests;
 mod parquet_files;
-mod partition_transform;
-mod position_deletes;
 mod provider;
-mod pruning;
+mod prune;
 mod pushdown;
-mod read_column;
-mod read_error;
 mod scan_file;
 mod scan_target;
 mod snapshot_reader;
-mod statistics;
 #[cfg(test)]
 mod tests;
 mod wanted_keys;
-mod weighted_cache;
 
 use std::sync::Arc;
 
-pub(super) use delete_index::FileDeletes;
-pub(super) use key_reader::{KeyReadOptions, read_keys};
-pub(super) use listed_manifests::{manifested_files, snapshot_manifests};
+pub(super) use deletes::FileDeletes;
+pub(super) use key_reader::read_keys;
 pub(super) use live_files::{LiveFile, live_files};
-pub(super) use manifests::ManifestedFile;
 pub(super) use scan_target::ScanTarget;
 
 use iceberg_source::IcebergSource;

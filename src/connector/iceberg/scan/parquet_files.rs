@@ -20,8 +20,7 @@ use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::errors::{ParquetError, Result as ParquetResult};
 use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
 
-use super::read_error::{FileRole, ReadContext};
-use super::weighted_cache::WeightedCache;
+use crate::connector::iceberg::manifest::{FileRole, ReadContext, WeightedCache};
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -113,16 +112,17 @@ pub(super) struct ParquetFile {
 impl ParquetFile {
     /// Returns the footer.
     pub(super) async fn footer(&mut self) -> ParquetResult<Arc<ParquetMetaData>> {
-        let location = Arc::clone(&self.location);
-        if let Some(known) = FOOTERS.get(&location) {
+        let size = self.size;
+        // A table that was dropped and made anew may have another file under the same name.
+        let key = format!("{} of {size} bytes", self.location);
+        if let Some(known) = FOOTERS.get(&key) {
             return Ok(known);
         }
-        let size = self.size;
         let hint = usize::try_from(FOOTER_READ_BYTES.min(size)).ok();
         let footer =
             ParquetMetaDataReader::new().with_prefetch_hint(hint).load_and_finish(&mut *self, size).await?;
         let footer = Arc::new(without_arrow_schema(footer));
-        FOOTERS.insert(&location, Arc::clone(&footer), footer.memory_size());
+        FOOTERS.insert(&key, Arc::clone(&footer), footer.memory_size());
         Ok(footer)
     }
 

@@ -21,20 +21,17 @@ use datafusion::physical_plan::ExecutionPlan;
 use datafusion::physical_plan::limit::GlobalLimitExec;
 use object_store::ObjectMeta;
 
-use super::condition::Condition;
-use super::equality_deletes::EqualityDeletes;
-use super::file_columns::name_mapping;
+use super::columns::{ReadColumn, name_mapping};
+use super::deletes::{EqualityDeletes, PositionDeletes};
 use super::file_groups::deal;
 use super::iceberg_file_source::{IcebergFileSource, ScanState};
 use super::live_files::{LiveFile, PlannedFiles};
 use super::parquet_files::ParquetFiles;
-use super::position_deletes::PositionDeletes;
-use super::pruning::Pruning;
-use super::read_column::ReadColumn;
-use super::read_error::ReadContext;
+use super::prune::{Condition, Pruning, statistics};
 use super::scan_file::ScanFile;
 use super::scan_target::ScanTarget;
-use super::statistics;
+use crate::connector::iceberg::field_history::column_of_any_schema;
+use crate::connector::iceberg::manifest::ReadContext;
 use crate::connector::iceberg::read_target::ReadTarget;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
@@ -179,13 +176,9 @@ impl IcebergTableProvider {
                 if columns.iter().any(|column| column.id == *id) {
                     continue;
                 }
-                let newest_first = || {
-                    let mut schemas: Vec<_> = metadata.schemas_iter().collect();
-                    schemas.sort_by_key(|schema| std::cmp::Reverse(schema.schema_id()));
-                    schemas.into_iter().find_map(|schema| schema.as_struct().field_by_id(*id))
-                };
+                let of_snapshot = self.target.schema.as_struct().field_by_id(*id);
                 // A column that no schema knows is reported where the deletes are read.
-                if let Some(field) = self.target.schema.as_struct().field_by_id(*id).or_else(newest_first) {
+                if let Some(field) = of_snapshot.or_else(|| column_of_any_schema(metadata, *id)) {
                     columns.push(ReadColumn::of_field(field)?);
                 }
             }

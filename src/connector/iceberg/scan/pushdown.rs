@@ -18,7 +18,7 @@ use datafusion::physical_expr::expressions::{
 };
 use datafusion::physical_expr::{PhysicalExpr, ScalarFunctionExpr};
 
-use super::convert_expr::VeiledColumn;
+use super::columns::VeiledColumn;
 
 /// Returns a condition as the reader may evaluate it on the rows of `schema`; None if it must stay above.
 pub(super) fn for_reader(

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use datafusion::common::ScalarValue;
 use iceberg::spec::{DataFileFormat, Literal, TableMetadata, Transform};
 
+use super::columns::ReadColumn;
 use super::live_files::LiveFile;
-use super::read_column::{ReadColumn, scalar};
-use super::read_error::{FileRole, ReadContext};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::literal_value::scalar;
+use crate::connector::iceberg::manifest::{FileRole, ReadContext, TableFile};
 use crate::error::Result;
 
 /// A data file of a scan.

@@ -6,7 +6,7 @@ use iceberg::spec::{SchemaRef, SnapshotRef};
 
 use super::appended_files::plan_appended_files;
 use super::live_files::{PlannedFiles, plan_files, snapshot_to_read};
-use super::pruning::Pruning;
+use super::prune::Pruning;
 use crate::connector::iceberg::read_target::ReadTarget;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::Result;

@@ -4,10 +4,13 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray, RecordBatch, Scalar};
 use arrow::compute::kernels::cmp::{gt_eq, lt_eq};
 use arrow::compute::{and_kleene, is_not_null};
 use arrow::datatypes::{DataType as ArrowType, Date32Type, Int32Type, Int64Type, TimestampMicrosecondType};
+use iceberg::spec::Type;
 use parquet::bloom_filter::Sbbf;
 
-use super::read_column::{ReadColumn, scalar};
-use crate::connector::iceberg::commit::TableFile;
+use super::columns::ReadColumn;
+use super::prune::BoundValue;
+use crate::connector::iceberg::literal_value::scalar;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::error::Result;
 
 /// The least and the greatest value of a key column, one row each; None if they are not known.
@@ -41,8 +44,12 @@ pub(super) fn between(keys: &RecordBatch, bounds: &[KeyBounds]) -> Result<Boolea
 pub(super) fn bounds_of_file(file: &TableFile, columns: &[ReadColumn]) -> Vec<KeyBounds> {
     let bound = |column: &ReadColumn, upper: bool| {
         let bounds = if upper { file.file.upper_bounds() } else { file.file.lower_bounds() };
-        let literal = bounds.get(&column.id)?.literal().clone();
-        let value = scalar(&literal, &column.iceberg, column.field.data_type()).ok()?;
+        let (bound, Type::Primitive(primitive)) = (bounds.get(&column.id)?, &column.iceberg) else {
+            return None;
+        };
+        // Some bounds are in an order that writers do not agree on.
+        BoundValue::of_datum(bound, primitive)?;
+        let value = scalar(bound.literal(), &column.iceberg, column.field.data_type()).ok()?;
         value.to_array().ok()
     };
     columns.iter().map(|column| Some((bound(column, false)?, bound(column, true)?))).collect()
@@ -77,11 +84,39 @@ fn may_hold(filter: &Sbbf, column: &ArrayRef, row: usize) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashMap;
     use std::sync::Arc;
 
     use arrow::array::{Int64Array, StringArray};
+    use iceberg::spec::{
+        DataContentType, DataFileBuilder, DataFileFormat, Datum, NestedField, PrimitiveType, Struct,
+    };
 
     use super::*;
+
+    #[test]
+    fn bounds_of_uuids_are_not_believed() {
+        let bound = |number: u128| {
+            let bound = Datum::uuid(uuid::Uuid::from_u128(number));
+            HashMap::from([(1, bound), (2, Datum::long(7))])
+        };
+        let mut file = DataFileBuilder::default();
+        file.content(DataContentType::Data)
+            .file_path("f".to_owned())
+            .file_format(DataFileFormat::Parquet)
+            .partition(Struct::empty())
+            .record_count(2)
+            .file_size_in_bytes(1)
+            // Java takes the half above for a negative number.
+            .lower_bounds(bound(1 << 127))
+            .upper_bounds(bound(1));
+        let file = TableFile { spec_id: 0, file: file.build().unwrap() };
+        let column = |id, column| {
+            ReadColumn::of_field(&NestedField::optional(id, "k", Type::Primitive(column))).unwrap()
+        };
+        let bounds = bounds_of_file(&file, &[column(1, PrimitiveType::Uuid), column(2, PrimitiveType::Long)]);
+        assert_eq!((bounds[0].is_none(), bounds[1].is_some()), (true, true));
+    }
 
     #[test]
     fn keys_outside_of_the_bounds_of_one_column_are_not_there() {

@@ -7,12 +7,14 @@ use async_trait::async_trait;
 use super::data_file_writer::{DataFileWriter, RowTraits};
 use super::file_names::FileNames;
 use super::file_schema::WrittenColumns;
+use super::iceberg_committer::discard_files;
 use super::last_rows::LastRows;
 use super::position_delete_writer::PositionDeleteWriter;
 use super::prepared_files::{PreparedFiles, Replaced};
 use super::write_settings::WriteSettings;
 use crate::changelog::ChangelogBatch;
-use crate::connector::iceberg::commit::{TableFile, lineage_of};
+use crate::connector::iceberg::commit::{check_row_deletes, lineage_of};
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{CheckpointId, Committable, SinkWriter};
 use crate::error::Result;
@@ -26,6 +28,8 @@ pub(super) struct AppendWriter {
     writer: DataFileWriter,
     /// If of rows with one key only the last stays.
     last: Option<LastRows>,
+    /// Whether it was seen that the table's format has deletes.
+    takes_deletes: bool,
     lineage: String,
     replaced: Replaced,
 }
@@ -57,21 +61,25 @@ impl AppendWriter {
             key => Some(LastRows::new(columns.rows(), key)?),
         };
         let lineage = lineage_of(sink_id);
-        Ok(AppendWriter { table, columns, settings, names, writer, last, lineage, replaced })
+        Ok(AppendWriter {
+            table,
+            columns,
+            settings,
+            names,
+            writer,
+            last,
+            takes_deletes: false,
+            lineage,
+            replaced,
+        })
     }
 
-    /// Writes deletes of the rows in files that later ones have replaced.
-    async fn deletes(&mut self, files: &[TableFile]) -> Result<Vec<TableFile>> {
-        let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) else {
-            return Ok(Vec::new());
-        };
+    /// Writes deletes of the rows in files that later ones have replaced, and adds them to the files.
+    async fn write_deletes(&mut self, files: &mut Vec<TableFile>) -> Result<()> {
+        let Some(last) = self.last.as_mut().filter(|last| last.has_replaced()) else { return Ok(()) };
         let deleted = last.take_replaced(self.columns.rows(), files)?;
-        self.delete_writer()?.write(deleted).await
-    }
-
-    /// Makes the writer of deletes; that a table's format has none is said before anything is written.
-    fn delete_writer(&self) -> Result<PositionDeleteWriter> {
-        PositionDeleteWriter::new(&self.table, Arc::clone(&self.settings), Arc::clone(&self.names))
+        let (settings, names) = (Arc::clone(&self.settings), Arc::clone(&self.names));
+        PositionDeleteWriter::new(&self.table, settings, names)?.write(deleted, files).await
     }
 }
 
@@ -83,21 +91,19 @@ impl SinkWriter for AppendWriter {
         let Some(last) = &mut self.last else { return self.writer.write(rows).await };
         let places = self.writer.write_placed(rows).await?;
         last.note(rows, &places)?;
-        if last.has_replaced() {
-            self.delete_writer()?;
+        // That a table's format has no deletes is said before all rows are written.
+        if last.has_replaced() && !self.takes_deletes {
+            check_row_deletes(self.table.metadata(), self.table.ident())?;
+            self.takes_deletes = true;
         }
         Ok(())
     }
 
     async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>> {
         let mut files = self.writer.finish().await?;
-        match self.deletes(&files).await {
-            Ok(deletes) => files.extend(deletes),
-            Err(error) => {
-                let written = files.iter().map(|written| written.file.file_path().to_owned());
-                let _ = self.table.files().delete_all(written.collect::<Vec<_>>()).await;
-                return Err(error);
-            }
+        if let Err(error) = self.write_deletes(&mut files).await {
+            discard_files(&self.table, &files).await;
+            return Err(error);
         }
         if files.is_empty() {
             return Ok(Vec::new());
@@ -105,5 +111,9 @@ impl SinkWriter for AppendWriter {
         let table = self.table.metadata().uuid();
         let prepared = PreparedFiles::new(&self.lineage, table, checkpoint, self.replaced, &files)?;
         Ok(vec![prepared.to_committable()?])
+    }
+
+    fn state_bytes(&self) -> usize {
+        self.last.as_ref().map_or(0, LastRows::bytes)
     }
 }

@@ -9,6 +9,7 @@ use arrow::buffer::{NullBuffer, OffsetBuffer};
 use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType as ArrowType, Field, FieldRef, Fields, TimeUnit};
 
+use crate::connector::iceberg::type_mapping::arrow_type_name;
 use crate::error::{Error, Result};
 
 /// How a column is converted.
@@ -71,8 +72,9 @@ impl ColumnConversion {
             ColumnConversion::Same => Ok(Arc::clone(column)),
             ColumnConversion::Cast(to) => {
                 let options = CastOptions { safe: false, ..CastOptions::default() };
-                cast_with_options(column, to, &options)
-                    .map_err(|error| Error::data(format!("a value does not fit {to}")).caused_by(error))
+                cast_with_options(column, to, &options).map_err(|error| {
+                    Error::data(format!("a value does not fit {}", arrow_type_name(to))).caused_by(error)
+                })
             }
             ColumnConversion::List(field, element) => {
                 let list = column.as_list_opt::<i32>().ok_or_else(unexpected)?;
@@ -212,7 +214,7 @@ mod tests {
         let bytes = || BinaryArray::from_opt_vec(vec![Some(b"ab".as_slice()), None]);
         assert_eq!(convert(bytes(), &fixed).unwrap().null_count(), 1);
         let error = convert(BinaryArray::from_vec(vec![b"abc"]), &fixed).unwrap_err();
-        assert_eq!(error.message(), "a value does not fit FixedSizeBinary(2)");
+        assert_eq!(error.message(), "a value does not fit BINARY(2)");
     }
 
     #[test]

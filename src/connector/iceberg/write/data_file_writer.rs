@@ -15,10 +15,11 @@ use super::parquet_file::{FinishedFile, ParquetFile};
 use super::parquet_format::ParquetFormat;
 use super::partition_splitter::{Partition, PartitionSplitter};
 use super::write_settings::WriteSettings;
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
+use crate::state::ABSENT;
 
 /// Limit: with more bytes than this in open files and rows that wait, the largest file is ended early. Rows of very many partitions
 /// then make more and smaller files instead of taking all memory.
@@ -50,7 +51,7 @@ pub(super) struct RowTraits {
 
 /// Where a row was written: the number of its file among those that `finish` returns, and its position there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct RowPlace {
+pub(super) struct WrittenRow {
     /// The index of the file in the answer of `finish`.
     pub(super) file: u32,
     /// The position in the file, from 0.
@@ -69,6 +70,8 @@ pub(super) struct DataFileWriter {
     spec_id: i32,
     /// None for a table without partitions.
     splitter: Option<PartitionSplitter>,
+    /// While rows are split, by the splitter's number: the place of the partition among those of the batch. `ABSENT` in between.
+    part_of: Vec<u32>,
     /// The open file of each partition, by the splitter's number.
     open: HashMap<u32, OpenFile>,
     /// The files since the last `finish`; None for one that is open.
@@ -122,6 +125,7 @@ impl DataFileWriter {
             format: Arc::new(format),
             spec_id: spec.spec_id(),
             splitter,
+            part_of: Vec::new(),
             open: HashMap::new(),
             written: Vec::new(),
             open_bytes_max: OPEN_BYTES_MAX,
@@ -140,13 +144,13 @@ impl DataFileWriter {
     ///
     /// # Errors
     /// As `write`.
-    pub(super) async fn write_placed(&mut self, rows: &RecordBatch) -> Result<Vec<RowPlace>> {
-        let mut places = vec![RowPlace { file: 0, position: 0 }; rows.num_rows()];
+    pub(super) async fn write_placed(&mut self, rows: &RecordBatch) -> Result<Vec<WrittenRow>> {
+        let mut places = vec![WrittenRow { file: 0, position: 0 }; rows.num_rows()];
         self.write_to(rows, Some(&mut places)).await?;
         Ok(places)
     }
 
-    async fn write_to(&mut self, rows: &RecordBatch, mut places: Option<&mut Vec<RowPlace>>) -> Result<()> {
+    async fn write_to(&mut self, rows: &RecordBatch, mut places: Option<&mut Vec<WrittenRow>>) -> Result<()> {
         if rows.num_rows() == 0 {
             return Ok(());
         }
@@ -163,7 +167,7 @@ impl DataFileWriter {
                 let Some(places) = places.as_mut() else { continue };
                 for at in 0..count {
                     let row = chosen.as_ref().map_or(start + at, |chosen| chosen.value(start + at) as usize);
-                    places[row] = RowPlace { file, position: first + at as u32 };
+                    places[row] = WrittenRow { file, position: first + at as u32 };
                 }
             }
         }
@@ -221,14 +225,18 @@ impl DataFileWriter {
             return Ok(vec![(first, None)]);
         }
         let mut parts: Vec<(u32, Vec<u32>)> = Vec::new();
-        let mut part_of: HashMap<u32, usize> = HashMap::new();
+        // Numbers have no gaps, so the part of each is found by it.
+        let part_count = numbers.iter().max().map_or(0, |max| *max as usize + 1);
+        self.part_of.resize(self.part_of.len().max(part_count), ABSENT);
         for (row, number) in numbers.iter().enumerate() {
-            let part = *part_of.entry(*number).or_insert_with(|| {
+            let part = &mut self.part_of[*number as usize];
+            if *part == ABSENT {
+                *part = parts.len() as u32;
                 parts.push((*number, Vec::new()));
-                parts.len() - 1
-            });
-            parts[part].1.push(row as u32);
+            }
+            parts[*part as usize].1.push(row as u32);
         }
+        parts.iter().for_each(|(number, _)| self.part_of[*number as usize] = ABSENT);
         Ok(parts.into_iter().map(|(number, rows)| (number, Some(UInt32Array::from(rows)))).collect())
     }
 

@@ -31,12 +31,6 @@ impl FileNames {
         FileNames { writer, run: run_of(sink_id), next_number: AtomicU32::new(1) }
     }
 
-    /// Returns whether a file is named as one of a sink, of any of its runs.
-    pub(super) fn is_of(sink_id: &str, name: &str) -> bool {
-        let run = run_of(sink_id).to_string();
-        name.ends_with(".parquet") && name.contains(&format!("-0-{}-", &run[..SINK_DIGITS]))
-    }
-
     /// Returns the name of the next data file.
     pub(super) fn next_data_file(&self) -> String {
         format!("{}.parquet", self.next_stem())
@@ -53,6 +47,24 @@ impl FileNames {
     }
 }
 
+/// Tells the files of a sink, of any of its runs.
+#[derive(Debug)]
+pub(super) struct SinkFiles {
+    mark: String,
+}
+
+impl SinkFiles {
+    /// Tells those of a sink.
+    pub(super) fn of(sink_id: &str) -> SinkFiles {
+        SinkFiles { mark: format!("-0-{}-", &run_of(sink_id).to_string()[..SINK_DIGITS]) }
+    }
+
+    /// Returns whether a file is named as one of them.
+    pub(super) fn hold(&self, name: &str) -> bool {
+        name.ends_with(".parquet") && name.contains(&self.mark)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,8 +76,9 @@ mod tests {
         assert!(data.starts_with("00003-0-") && data.ends_with("-00001.parquet"), "{data}");
         assert!(deletes.ends_with("-00002-deletes.parquet"), "{deletes}");
         assert_eq!(data.len(), "00003-0--00001.parquet".len() + 36);
-        assert!(FileNames::is_of("job/sink", &data) && FileNames::is_of("job/sink", &deletes));
-        assert!(!FileNames::is_of("job/other", &data) && !FileNames::is_of("job/sink", "x.parquet"));
+        let of_sink = SinkFiles::of("job/sink");
+        assert!(of_sink.hold(&data) && of_sink.hold(&deletes));
+        assert!(!SinkFiles::of("job/other").hold(&data) && !of_sink.hold("x.parquet"));
         assert_ne!(FileNames::new("job/sink", 3).next_data_file(), data, "another run has other names");
     }
 }

@@ -13,8 +13,8 @@ use iceberg::spec::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::connector::iceberg::commit::TableFile;
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::error::{Error, ErrorKind, Result};
 
 /// A data file or a file of position deletes.

@@ -8,10 +8,11 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, RecordBatch, new_null_array};
 use arrow::datatypes::{DataType as ArrowType, SchemaRef};
 use datafusion::common::ScalarValue;
-use iceberg::spec::{Literal, NestedField, PrimitiveLiteral, Schema, SchemaRef as IcebergSchemaRef};
+use iceberg::spec::{Literal, NestedField, Schema, SchemaRef as IcebergSchemaRef};
 
 use super::column_conversion::ColumnConversion;
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::literal_value::scalar;
 use crate::connector::iceberg::type_mapping;
 use crate::error::{Error, Result};
 
@@ -130,7 +131,9 @@ impl FileSchema {
             let of_column = |error: Error| {
                 let message =
                     format!("column '{}' of Iceberg table '{}': {}", to.name(), self.table, error.message());
-                Error::new(error.kind(), message).caused_by(error)
+                Error::new(error.kind(), message)
+                    .caused_by(error)
+                    .hint("CAST the column to the table's type in the query, or filter such rows out.")
             };
             match column {
                 FileColumn::Written(at, conversion) => {
@@ -140,7 +143,8 @@ impl FileSchema {
                             "column '{}' of Iceberg table '{}' is required, however, a null value is being written into it",
                             to.name(),
                             self.table
-                        )));
+                        ))
+                        .hint("Filter such rows out, or replace NULL by a value."));
                     }
                     Ok(converted)
                 }
@@ -156,13 +160,19 @@ impl FileSchema {
 /// Plans a column that the sink does not know: somebody has added it since.
 fn filled_column(field: &NestedField, to: &ArrowType, table: &str) -> Result<FileColumn> {
     match &field.write_default {
-        Some(value) => filled_value(value, to).map(FileColumn::Filled).ok_or_else(|| {
-            Error::unsupported(format!(
-                "column '{}' of Iceberg table '{table}' has a write default that cannot be written",
-                field.name
-            ))
-            .hint("Start the INSERT again, with a query that gives the column a value.")
-        }),
+        Some(value) => {
+            let value = match value {
+                Literal::Primitive(value) => scalar(value, &field.field_type, to).ok(),
+                _ => None,
+            };
+            value.map(FileColumn::Filled).ok_or_else(|| {
+                Error::unsupported(format!(
+                    "column '{}' of Iceberg table '{table}' has a write default that cannot be written",
+                    field.name
+                ))
+                .hint("Start the INSERT again, with a query that gives the column a value.")
+            })
+        }
         None if field.required => Err(Error::validation(format!(
             "column '{}' of Iceberg table '{table}' is required, and the INSERT does not write it",
             field.name
@@ -170,27 +180,6 @@ fn filled_column(field: &NestedField, to: &ArrowType, table: &str) -> Result<Fil
         .hint("Start the INSERT again, with a query that gives the column a value.")),
         None => Ok(FileColumn::Null(to.clone())),
     }
-}
-
-/// Returns a default as Arrow has it.
-fn filled_value(value: &Literal, to: &ArrowType) -> Option<ScalarValue> {
-    let Literal::Primitive(value) = value else { return None };
-    let plain = match value {
-        PrimitiveLiteral::Boolean(value) => ScalarValue::from(*value),
-        PrimitiveLiteral::Int(value) => ScalarValue::from(*value),
-        PrimitiveLiteral::Long(value) => ScalarValue::from(*value),
-        PrimitiveLiteral::Float(value) => ScalarValue::from(value.0),
-        PrimitiveLiteral::Double(value) => ScalarValue::from(value.0),
-        PrimitiveLiteral::String(value) => ScalarValue::from(value.as_str()),
-        PrimitiveLiteral::Binary(value) => ScalarValue::Binary(Some(value.clone())),
-        PrimitiveLiteral::UInt128(value) => ScalarValue::Binary(Some(value.to_be_bytes().to_vec())),
-        PrimitiveLiteral::Int128(value) => {
-            let ArrowType::Decimal128(precision, scale) = to else { return None };
-            return Some(ScalarValue::Decimal128(Some(*value), *precision, *scale));
-        }
-        PrimitiveLiteral::AboveMax | PrimitiveLiteral::BelowMin => return None,
-    };
-    plain.cast_to(to).ok()
 }
 
 /// The error of a column that does not have the type any more that the sink writes, or never had.
@@ -274,6 +263,19 @@ mod tests {
         let converted = file_schema(now).unwrap().convert(&rows()).unwrap();
         assert_eq!(converted.column(2).null_count(), 2);
         assert_eq!(converted.column(3).to_data().buffer::<i32>(0)[..2], [7, 7]);
+        for (of, value) in [
+            (PrimitiveType::Timestamptz, Literal::timestamptz(7)),
+            (PrimitiveType::Time, Literal::time(7)),
+            (PrimitiveType::Uuid, Literal::uuid(uuid::Uuid::from_u128(7))),
+            (PrimitiveType::Fixed(2), Literal::fixed(vec![7, 7])),
+            (PrimitiveType::Binary, Literal::binary(vec![7])),
+            (PrimitiveType::Decimal { precision: 9, scale: 2 }, Literal::decimal(7)),
+        ] {
+            let [id, name] = before();
+            let now = [id, name, field(3, "d", of.clone(), true).with_write_default(value)];
+            let converted = file_schema(now).unwrap().convert(&rows()).unwrap();
+            assert_eq!(converted.column(2).null_count(), 0, "{of}");
+        }
     }
 
     #[test]

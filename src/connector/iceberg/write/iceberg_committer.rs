@@ -1,11 +1,12 @@
 //! Makes what all writers have prepared for a checkpoint one snapshot.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
 use futures::{StreamExt, TryStreamExt, stream};
-use iceberg::spec::{DataContentType, Struct, TableMetadata};
+use iceberg::spec::{DataContentType, TableMetadata};
+use tracing::warn;
 
 use super::file_names::FileNames;
 use super::file_schema::{FileSchema, WrittenColumns};
@@ -16,18 +17,13 @@ use super::upsert::{DeleteResolver, PreparedUpsert, RowIdentity};
 use super::write_options::WriteOptions;
 use super::write_settings::WriteSettings;
 use crate::connector::iceberg::commit::{
-    CommitMarker, FileRemoval, RESOLVED_DELETES, SnapshotChange, SnapshotPlan, TableFile, commit_snapshot,
-    forget, is_committed, lineage_of,
+    CommitMarker, FileRemoval, RESOLVED_DELETES, SnapshotChange, SnapshotPlan, commit_snapshot,
+    committed_key, forget, is_committed, lineage_of,
 };
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{Committable, Committer, CompletedCheckpoint};
 use crate::error::{Error, ErrorKind, Result};
-
-/// The properties in which lineages note what they have committed.
-const COMMITTED_PREFIX: &str = "lakehead.committed.";
-
-/// What Flink's batch jobs write where those of streams have the number of a checkpoint.
-const FLINK_CHECKPOINT: &str = "flink.max-committed-checkpoint-id";
 
 /// Stands for the number of a writer in the names of what the committer writes itself.
 const COMMITTER: usize = 99_999;
@@ -84,8 +80,34 @@ struct GroupPlan<'a> {
     later: &'a [Group],
     occasion: Occasion,
     resolver: Option<DeleteResolver<'a>>,
-    /// What was deleted beyond what was prepared, and the files with it, as the last attempt has written them.
-    resolved: (Vec<DeletedRows>, Vec<TableFile>),
+    /// What was deleted beyond what was prepared, as the last attempt has it.
+    resolved: ResolvedDeletes,
+}
+
+/// Deletes beyond what was prepared.
+#[derive(Default)]
+struct ResolvedDeletes {
+    rows: Vec<DeletedRows>,
+    files: Vec<TableFile>,
+    /// How many attempts with these files may land.
+    open_attempts: usize,
+}
+
+impl ResolvedDeletes {
+    /// Removes the files if no attempt with them can land any more.
+    async fn discard(self, table: &IcebergTable) {
+        if self.open_attempts == 0 {
+            discard_files(table, &self.files).await;
+        }
+    }
+}
+
+/// Removes files that no snapshot will ever name. What stays behind is garbage, and no reason to fail.
+pub(super) async fn discard_files(table: &IcebergTable, files: &[TableFile]) {
+    let paths = files.iter().map(|file| file.file.file_path().to_owned());
+    if let Err(error) = table.files().delete_all(paths.collect::<Vec<_>>()).await {
+        warn!(table = %table.ident(), %error, "files that were written and are not committed stay");
+    }
 }
 
 /// Whether a commit comes for the first time or after a crash.
@@ -128,9 +150,17 @@ impl IcebergCommitter {
                 later: &groups[at + 1..],
                 occasion,
                 resolver: None,
-                resolved: (Vec::new(), Vec::new()),
+                resolved: ResolvedDeletes::default(),
             };
-            self.table = commit_snapshot(&self.table, &mut plan).await?;
+            let committed = commit_snapshot(&self.table, &mut plan).await;
+            let resolved = std::mem::take(&mut plan.resolved);
+            match committed {
+                Ok(table) => self.table = table,
+                Err(error) => {
+                    resolved.discard(&self.table).await;
+                    return Err(error);
+                }
+            }
             if group.marker.lineage == self.lineage {
                 self.earlier.clear();
             } else {
@@ -175,6 +205,12 @@ impl IcebergCommitter {
             job_id: job_id.to_owned(),
             operator_id: operator_id.to_owned(),
             source_position: positions.and_then(|positions| serde_json::to_string(positions).ok()),
+            // Nobody goes on with a batch job, so its snapshot tells enough.
+            keeps_property: !self.options.is_batch,
+            flink_checkpoint: match self.options.is_batch {
+                true => i64::MAX,
+                false => prepared.checkpoint as i64,
+            },
         }
     }
 
@@ -246,15 +282,15 @@ impl SnapshotPlan for GroupPlan<'_> {
         }
         let commit_ids = pending.iter().map(|member| member.prepared.id.clone()).collect();
         CommitMarker { commit_ids, ..self.group.marker.clone() }.mark(metadata, &mut change)?;
-        if committer.options.is_batch {
-            // Nobody goes on with such a job, so its snapshot tells enough.
-            change.properties.retain(|key, _| !key.starts_with(COMMITTED_PREFIX));
-            change.summary.insert(FLINK_CHECKPOINT.to_owned(), i64::MAX.to_string());
-        } else if self.group.marker.lineage == committer.lineage {
-            let earlier = committer.earlier.iter().map(|lineage| format!("{COMMITTED_PREFIX}{lineage}"));
+        if !committer.options.is_batch && self.group.marker.lineage == committer.lineage {
+            let earlier = committer.earlier.iter().map(|lineage| committed_key(lineage));
             change.removed_properties.extend(earlier.filter(|key| metadata.properties().contains_key(key)));
         }
         Ok(Some(change))
+    }
+
+    fn beaten(&mut self) {
+        self.resolved.open_attempts = self.resolved.open_attempts.saturating_sub(1);
     }
 }
 
@@ -286,40 +322,38 @@ impl<'a> GroupPlan<'a> {
         };
         let resolution = resolver.resolve(table).await?;
         change.deletes.extend(resolution.deletes);
+        if self.resolved.rows != resolution.more {
+            // Those of an earlier attempt that may land after all stay.
+            std::mem::take(&mut self.resolved).discard(table).await;
+        }
         if resolution.more.is_empty() {
             return Ok(());
         }
         let count: usize = resolution.more.iter().map(|deleted| deleted.positions.len()).sum();
         change.summary.insert(RESOLVED_DELETES.to_owned(), count.to_string());
-        // Files of an earlier attempt are not removed: it may land after all.
-        if self.resolved.0 != resolution.more {
+        if self.resolved.rows.is_empty() {
             let properties = committer.options.properties(table.metadata());
             let settings = Arc::new(WriteSettings::new(&properties, table.metadata())?);
             let writer = PositionDeleteWriter::new(table, settings, Arc::clone(&committer.names))?;
-            let files = writer.write(resolution.more.clone()).await?;
-            self.resolved = (resolution.more, files);
+            writer.write(resolution.more.clone(), &mut self.resolved.files).await?;
+            self.resolved.rows = resolution.more;
         }
-        change.deletes.extend(self.resolved.1.iter().cloned());
+        self.resolved.open_attempts += 1;
+        change.deletes.extend(self.resolved.files.iter().cloned());
         Ok(())
     }
 }
 
 /// Returns what leaves the table when prepared files come.
 fn removal(pending: &[&Member], metadata: &TableMetadata) -> FileRemoval {
-    if pending.iter().any(|member| member.prepared.replaced == Replaced::Everything) {
-        return FileRemoval::Everything;
-    }
-    let mut partitions: Vec<(i32, Struct)> = Vec::new();
+    let mut partitions = HashSet::new();
     let touching = pending.iter().filter(|member| member.prepared.replaced == Replaced::TouchedPartitions);
     for written in touching.flat_map(|member| member.data.iter().chain(&member.deletes)) {
         let spec = metadata.partition_spec_by_id(written.spec_id);
         if spec.is_none_or(|spec| spec.is_unpartitioned()) {
             return FileRemoval::Everything;
         }
-        let partition = (written.spec_id, written.file.partition().clone());
-        if !partitions.contains(&partition) {
-            partitions.push(partition);
-        }
+        partitions.insert(written.partition_key());
     }
     if partitions.is_empty() { FileRemoval::Nothing } else { FileRemoval::Partitions(partitions) }
 }

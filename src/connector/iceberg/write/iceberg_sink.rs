@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow::datatypes::{Schema as ArrowSchema, SchemaRef};
 use async_trait::async_trait;
-use iceberg::spec::{FormatVersion, PartitionSpec, Transform};
+use iceberg::spec::{PartitionSpec, Transform};
 
 use super::append_writer::AppendWriter;
 use super::file_schema::WrittenColumns;
@@ -15,11 +15,12 @@ use super::write_options::{ChangesWithoutKey, DistributionMode, WriteOptions};
 use super::write_settings::WriteSettings;
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::connector::iceberg::catalog::check_partition_keys;
+use crate::connector::iceberg::commit::{check_row_deletes, reload_same};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{
     Committer, DynamicTableSink, FactoryContext, OutputStream, SinkWriter, WriterContext,
 };
-use crate::error::{Error, ErrorKind, FlinkClass, Result};
+use crate::error::{Error, FlinkClass, Result};
 use crate::state::StateTable;
 
 /// A table to write.
@@ -84,9 +85,7 @@ impl IcebergSink {
             );
         }
         let metadata = self.table.metadata();
-        if metadata.format_version() == FormatVersion::V1 {
-            return refused("Cannot write delete files in a v1 table", FlinkClass::ILLEGAL_ARGUMENT);
-        }
+        check_row_deletes(metadata, self.table.ident())?;
         let key_ids: Vec<i32> = self.key.iter().map(|at| self.columns.ids()[*at]).collect();
         let mut fields = metadata.default_partition_spec().fields().iter();
         if let Some(field) = fields.find(|field| !key_ids.contains(&field.source_id)) {
@@ -137,20 +136,7 @@ impl IcebergSink {
             ))
             .hint("Run the query in batch mode, where it has none."));
         }
-        match table.metadata().format_version() {
-            FormatVersion::V1 => {
-                Err(Error::validation(format!("Cannot write delete files in a v1 table: '{name}'"))
-                    .class(FlinkClass::ILLEGAL_ARGUMENT)
-                    .hint(
-                        "ALTER TABLE … SET ('format-version' = '2') makes it a table whose rows can change.",
-                    ))
-            }
-            FormatVersion::V2 => Ok(()),
-            FormatVersion::V3 => Err(Error::unsupported(format!(
-                "updates and deletes in table '{name}' of format version 3 are not supported yet"
-            ))
-            .hint("Append to it, or create the table with 'format-version' = '2'.")),
-        }
+        check_row_deletes(table.metadata(), name)
     }
 
     fn check_overwrite(&self, ctx: &WriterContext) -> Result<bool> {
@@ -159,25 +145,16 @@ impl IcebergSink {
             return Err(Error::validation(
                 "OVERWRITE mode shouldn't be enable when configuring to use UPSERT data stream.",
             )
-            .class(FlinkClass::ILLEGAL_STATE));
+            .class(FlinkClass::ILLEGAL_STATE)
+            .hint(format!(
+                "INSERT INTO replaces rows of table '{}' by their key; OVERWRITE needs 'upsert-enabled' = 'false'.",
+                self.table.ident()
+            )));
         }
         if is_overwrite && !self.options.is_batch {
             return Err(unbounded_overwrite());
         }
         Ok(is_overwrite)
-    }
-
-    /// Loads the table as it is now.
-    async fn current_table(&self) -> Result<IcebergTable> {
-        let table = self.table.reload().await?;
-        if table.metadata().uuid() != self.table.metadata().uuid() {
-            return Err(Error::new(
-                ErrorKind::State,
-                format!("Iceberg table '{}' was dropped and created anew", table.ident()),
-            )
-            .hint("Start the INSERT again."));
-        }
-        Ok(table)
     }
 
     /// Tells what was asked for and is done in another way.
@@ -261,7 +238,7 @@ impl DynamicTableSink for IcebergSink {
             true => Replaced::TouchedPartitions,
             false => Replaced::Nothing,
         };
-        let table = self.current_table().await?;
+        let table = reload_same(&self.table).await?;
         self.tell_differences(&ctx);
         let metadata = table.metadata();
         let settings = WriteSettings::new(&self.options.properties(metadata), metadata)?;
@@ -281,7 +258,7 @@ impl DynamicTableSink for IcebergSink {
 
     async fn open_committer(&self, ctx: WriterContext) -> Result<Box<dyn Committer>> {
         let identity = self.identity(ctx.mode)?.map(Arc::new);
-        let table = self.current_table().await?;
+        let table = reload_same(&self.table).await?;
         let (columns, options) = (self.columns.clone(), self.options.clone());
         Ok(Box::new(IcebergCommitter::new(table, columns, options, identity, &ctx.sink_id)))
     }

@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use arrow::array::{ArrayRef, RecordBatch};
 use arrow::datatypes::SchemaRef;
 
-use super::data_file_writer::RowPlace;
+use super::data_file_writer::WrittenRow;
 use super::position_delete_writer::DeletedRows;
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::error::Result;
 use crate::state::{KeyIndex, hash_rows};
 
@@ -17,8 +17,8 @@ pub(super) struct LastRows {
     key: Vec<usize>,
     index: KeyIndex,
     /// The place of each key's last row, by slot.
-    last: Vec<RowPlace>,
-    replaced: Vec<RowPlace>,
+    last: Vec<WrittenRow>,
+    replaced: Vec<WrittenRow>,
     hashes: Vec<u64>,
     slots: Vec<u32>,
 }
@@ -44,7 +44,7 @@ impl LastRows {
     ///
     /// # Errors
     /// The rows have other columns.
-    pub(super) fn note(&mut self, rows: &RecordBatch, places: &[RowPlace]) -> Result<()> {
+    pub(super) fn note(&mut self, rows: &RecordBatch, places: &[WrittenRow]) -> Result<()> {
         let keys: Vec<ArrayRef> = self.key.iter().map(|at| ArrayRef::clone(rows.column(*at))).collect();
         hash_rows(&keys, rows.num_rows(), &mut self.hashes)?;
         self.index.intern(&keys, &self.hashes, &mut self.slots)?;
@@ -61,6 +61,13 @@ impl LastRows {
     /// Returns whether a key has come twice.
     pub(super) fn has_replaced(&self) -> bool {
         !self.replaced.is_empty()
+    }
+
+    /// Returns how many bytes are allocated.
+    pub(super) fn bytes(&self) -> usize {
+        let places = self.last.capacity() + self.replaced.capacity();
+        let scratch = self.hashes.capacity() * size_of::<u64>() + self.slots.capacity() * size_of::<u32>();
+        self.index.bytes() + places * size_of::<WrittenRow>() + scratch
     }
 
     /// Forgets all keys and returns the rows of the files that were replaced.

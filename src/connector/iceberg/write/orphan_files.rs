@@ -1,6 +1,7 @@
 //! Removes what a sink that was killed has left: files with its mark that no snapshot knows and no checkpoint is to commit.
 
 use std::collections::{HashMap, HashSet};
+use std::future::ready;
 
 use futures::TryStreamExt;
 use iceberg::spec::ManifestFile;
@@ -8,8 +9,8 @@ use object_store::ObjectStore;
 use object_store::path::Path;
 use tracing::{info, warn};
 
-use super::file_names::FileNames;
-use crate::connector::iceberg::error::from_iceberg;
+use super::file_names::SinkFiles;
+use crate::connector::iceberg::manifest::ManifestReader;
 use crate::connector::iceberg::storage::store_error;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::Result;
@@ -25,11 +26,11 @@ pub(super) async fn remove_orphans(
     kept: &[&str],
 ) -> Result<()> {
     let (store, folder) = table.files().resolve(data_folder)?;
-    let listed =
-        list(store.as_ref(), &folder).await.map_err(|error| store_error("list", data_folder, error))?;
-    let is_ours = |path: &Path| path.filename().is_some_and(|name| FileNames::is_of(sink_id, name));
+    let of_sink = SinkFiles::of(sink_id);
+    let is_ours = |path: &Path| path.filename().is_some_and(|name| of_sink.hold(name));
+    let listed = list(store.as_ref(), &folder, is_ours).await;
     let mut found: HashMap<Path, String> = HashMap::new();
-    for path in listed.into_iter().filter(is_ours) {
+    for path in listed.map_err(|error| store_error("list", data_folder, error))? {
         let below = path.as_ref().strip_prefix(folder.as_ref()).unwrap_or(path.as_ref());
         let location = format!("{data_folder}/{}", below.trim_start_matches('/'));
         found.insert(path, location);
@@ -49,9 +50,15 @@ pub(super) async fn remove_orphans(
     table.files().delete_all(found.into_values()).await
 }
 
-async fn list(store: &dyn ObjectStore, folder: &Path) -> object_store::Result<Vec<Path>> {
+/// Lists files that are wanted: of a large table only few are, and no others are kept.
+async fn list(
+    store: &dyn ObjectStore,
+    folder: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> object_store::Result<Vec<Path>> {
+    let files = store.list(Some(folder)).map_ok(|file| file.location);
     let listed: Result<Vec<Path>, object_store::Error> =
-        store.list(Some(folder)).map_ok(|file| file.location).try_collect().await;
+        files.try_filter(|path| ready(is_wanted(path))).try_collect().await;
     match listed {
         Err(object_store::Error::NotFound { .. }) => Ok(Vec::new()),
         listed => listed,
@@ -60,16 +67,17 @@ async fn list(store: &dyn ObjectStore, folder: &Path) -> object_store::Result<Ve
 
 /// Takes files out that any snapshot knows.
 async fn keep_known(table: &IcebergTable, found: &mut HashMap<Path, String>) -> Result<()> {
+    let reader = ManifestReader::new(table, None);
     let mut seen = HashSet::new();
     for snapshot in table.metadata().snapshots() {
-        let manifests = table.table().manifest_list_reader(snapshot).load().await.map_err(from_iceberg)?;
-        let new = manifests.entries().iter().filter(|of| seen.insert(of.manifest_path.clone()));
-        for manifest in new.collect::<Vec<&ManifestFile>>() {
-            let manifest = manifest.load_manifest(table.file_io()).await.map_err(from_iceberg)?;
-            for entry in manifest.entries() {
-                found.remove(&table.files().resolve(entry.file_path())?.1);
-            }
-        }
+        let manifests = reader.list(snapshot).await?;
+        let new: Vec<&ManifestFile> =
+            manifests.iter().filter(|of| seen.insert(of.manifest_path.clone())).collect();
+        let mut keep = |location: &str| {
+            found.remove(&table.files().resolve(location)?.1);
+            Ok(())
+        };
+        reader.for_each_location(&new, &mut keep).await?;
         if found.is_empty() {
             break;
         }

@@ -9,12 +9,14 @@ use arrow::datatypes::{DataType as ArrowType, Float32Type, Float64Type};
 use bytes::Bytes;
 use object_store::{ObjectStoreExt, PutPayload, WriteMultipart};
 use parquet::arrow::ArrowWriter;
+use parquet::errors::ParquetError;
 use parquet::file::metadata::ParquetMetaData;
 use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 
 use super::file_metrics::FileMetrics;
-use super::parquet_format::{ParquetFormat, unencodable};
+use super::parquet_format::ParquetFormat;
 use super::partition_splitter::source_column;
+use super::row_bytes::row_bytes;
 use crate::connector::iceberg::storage::{FileStore, store_error};
 use crate::error::{Error, Result};
 
@@ -112,7 +114,7 @@ impl ParquetFile {
     pub(super) async fn write(&mut self, rows: RecordBatch) -> Result<()> {
         self.row_count += rows.num_rows() as u64;
         self.waiting_rows += rows.num_rows();
-        self.waiting_bytes += rows.get_array_memory_size();
+        self.waiting_bytes += row_bytes(&rows);
         self.waiting.push(rows);
         if self.waiting_rows >= self.encoded_rows || self.waiting_bytes >= WAITING_BYTES_MAX {
             let mut encoder = self.idle_encoder().await?;
@@ -163,7 +165,7 @@ impl ParquetFile {
     /// Takes the encoder once it has encoded what it was given.
     async fn idle_encoder(&mut self) -> Result<Box<Encoder>> {
         let encoder = match std::mem::replace(&mut self.stage, Stage::Failed) {
-            Stage::New => Box::new(Encoder::new(&self.format, &self.waiting)?),
+            Stage::New => Box::new(Encoder::new(&self.format, &self.waiting, &self.location)?),
             Stage::Encoding(work) => work.await.map_err(panicked)??,
             Stage::Failed => return Err(Error::internal("a data file is written after it has failed")),
         };
@@ -196,6 +198,11 @@ impl ParquetFile {
     }
 }
 
+/// The error of rows that Parquet does not take.
+fn unencodable(location: &str, error: ParquetError) -> Error {
+    Error::data(format!("rows cannot be encoded for file '{location}'")).caused_by(error)
+}
+
 /// The error of an encoder that has panicked.
 fn panicked(error: JoinError) -> Error {
     Error::internal("encoding a file panicked").caused_by(error)
@@ -205,15 +212,17 @@ fn panicked(error: JoinError) -> Error {
 struct Encoder {
     writer: PartWriter,
     nan_counts: HashMap<i32, u64>,
+    /// The file, for errors.
+    location: String,
 }
 
 impl Encoder {
-    fn new(format: &ParquetFormat, first_rows: &[RecordBatch]) -> Result<Encoder> {
+    fn new(format: &ParquetFormat, first_rows: &[RecordBatch], location: &str) -> Result<Encoder> {
         let schema = Arc::clone(format.arrow());
         let writer = ArrowWriter::try_new_with_options(Parts::default(), schema, format.options(first_rows)?);
-        let writer = writer.map_err(unencodable)?;
+        let writer = writer.map_err(|error| unencodable(location, error))?;
         let nan_counts = format.floats().iter().map(|float| (float.id, 0)).collect();
-        Ok(Encoder { writer: PartWriter(writer), nan_counts })
+        Ok(Encoder { writer: PartWriter(writer), nan_counts, location: location.to_owned() })
     }
 
     fn write_all(&mut self, rows: &[RecordBatch], format: &ParquetFormat) -> Result<()> {
@@ -225,12 +234,12 @@ impl Encoder {
             let count = nan_count(source_column(rows, &float.path)?.as_ref());
             *self.nan_counts.entry(float.id).or_default() += count;
         }
-        self.writer.0.write(rows).map_err(unencodable)
+        self.writer.0.write(rows).map_err(|error| unencodable(&self.location, error))
     }
 
     /// Ends the file: what it says of itself, its NaNs by field id, and its last parts.
     fn finish(mut self) -> Result<(ParquetMetaData, HashMap<i32, u64>, Vec<Bytes>)> {
-        let metadata = self.writer.0.finish().map_err(unencodable)?;
+        let metadata = self.writer.0.finish().map_err(|error| unencodable(&self.location, error))?;
         Ok((metadata, self.nan_counts, self.writer.into_parts()))
     }
 

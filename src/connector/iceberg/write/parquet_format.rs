@@ -179,7 +179,7 @@ fn with_uuids(node: &Type, leaves: &[LeafColumn]) -> Result<Type> {
     }
 }
 
-/// The error of rows or columns that Parquet does not take.
-pub(super) fn unencodable(error: ParquetError) -> Error {
-    Error::data("rows cannot be encoded as Parquet").caused_by(error)
+/// The error of columns that Parquet does not take.
+fn unencodable(error: ParquetError) -> Error {
+    Error::data("the table's columns cannot be in a Parquet file").caused_by(error)
 }

@@ -4,9 +4,8 @@ use arrow::array::{Array, ArrayRef, AsArray, RecordBatch, StructArray, make_arra
 use arrow::buffer::NullBuffer;
 use iceberg::spec::{PartitionSpec, PrimitiveType, Schema, Struct, StructType, Transform, Type};
 
-use super::partition_path::partition_path;
-use super::partition_transform::{literal_at, transform_column};
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::partition::{literal_at, partition_path, transform_column};
 use crate::error::{Error, Result};
 use crate::state::{KeyIndex, hash_rows};
 
@@ -51,9 +50,11 @@ impl PartitionSplitter {
         for (field, typed) in spec.fields().iter().zip(partition_type.fields()) {
             let source = path_to(schema.as_struct(), field.source_id).ok_or_else(|| {
                 Error::validation(format!("the source column of partition field '{}' is gone", field.name))
+                    .hint("Take the field out of the table's partition spec, with the engine that dropped the column.")
             })?;
             let Type::Primitive(result) = typed.field_type.as_ref() else {
-                return Err(Error::unsupported(format!("partition field '{}' is nested", field.name)));
+                return Err(Error::unsupported(format!("partition field '{}' is nested", field.name))
+                    .hint("Partition the table by columns of primitive types."));
             };
             types.push(iceberg::arrow::type_to_arrow_type(&typed.field_type).map_err(from_iceberg)?);
             fields.push(SplitField { transform: field.transform, result: result.clone(), source });
@@ -197,7 +198,7 @@ mod tests {
     fn every_nan_is_one_value_and_the_zeros_are_two() {
         let (numbers, paths) = split(&[("f", Transform::Identity)]);
         assert_eq!(numbers, [0, 0, 1, 2]);
-        assert_eq!(paths[1..], ["p0=0", "p0=-0"]);
+        assert_eq!(paths[1..], ["p0=0.0", "p0=-0.0"]);
     }
 
     #[test]

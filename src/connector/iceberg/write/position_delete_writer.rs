@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use arrow::array::{ArrayRef, DictionaryArray, Int32Array, Int64Array, RecordBatch, StringArray};
 use arrow::datatypes::{DataType as ArrowType, Field, Int32Type, Schema as ArrowSchema};
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::StreamExt;
+use futures::stream::FuturesOrdered;
 use iceberg::spec::{
-    DataContentType, DataFileBuilder, DataFileFormat, FormatVersion, NestedField, PrimitiveType, Schema,
-    SortOrder, Struct, Type,
+    DataContentType, DataFileBuilder, DataFileFormat, NestedField, PrimitiveType, Schema, SortOrder, Struct,
+    Type,
 };
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
@@ -19,16 +20,13 @@ use super::file_names::FileNames;
 use super::metrics_config::MetricsConfig;
 use super::parquet_file::ParquetFile;
 use super::parquet_format::ParquetFormat;
-use super::partition_path::partition_path;
 use super::write_settings::WriteSettings;
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::commit::check_row_deletes;
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, PartitionKey, TableFile};
+use crate::connector::iceberg::partition::partition_path;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, FlinkClass, Result};
-
-/// The field ids that the specification reserves for position deletes.
-const FILE_PATH_ID: i32 = 2_147_483_546;
-const POSITION_ID: i32 = 2_147_483_545;
+use crate::error::{Error, Result};
 
 /// With more data files than this in one commit, a delete file is for a partition.
 const FILE_SCOPED_MAX: usize = 64;
@@ -70,40 +68,26 @@ impl PositionDeleteWriter {
         settings: Arc<WriteSettings>,
         names: Arc<FileNames>,
     ) -> Result<PositionDeleteWriter> {
-        match table.metadata().format_version() {
-            FormatVersion::V1 => {
-                return Err(Error::validation("Cannot write delete files in a v1 table")
-                    .class(FlinkClass::ILLEGAL_ARGUMENT)
-                    .hint("Upgrade the table: ALTER TABLE … SET ('format-version' = '2')."));
-            }
-            FormatVersion::V2 => {}
-            FormatVersion::V3 => {
-                return Err(Error::unsupported(format!(
-                    "Iceberg table '{}' has format version 3, whose deletion vectors cannot be written yet",
-                    table.ident()
-                ))
-                .hint("Append to it, or use a table with 'format-version' = '2'."));
-            }
-        }
+        check_row_deletes(table.metadata(), table.ident())?;
         let format = Arc::new(format(&settings)?);
         Ok(PositionDeleteWriter { table: table.clone(), settings, names, format })
     }
 
-    /// Writes all deletes of one commit, and returns the files, durable: one for each data file, or one for each partition if there
-    /// are many. No data file may be named twice.
+    /// Writes all deletes of one commit, and adds the files, durable, to `written`: one for each data file, or one for each partition
+    /// if there are many. No data file may be named twice.
     ///
     /// # Errors
-    /// A file cannot be written.
-    pub(super) async fn write(&self, deleted: Vec<DeletedRows>) -> Result<Vec<TableFile>> {
+    /// A file cannot be written. Those that could be are in `written`.
+    pub(super) async fn write(&self, deleted: Vec<DeletedRows>, written: &mut Vec<TableFile>) -> Result<()> {
         let deleted: Vec<DeletedRows> =
             deleted.into_iter().filter(|deleted| !deleted.positions.is_empty()).collect();
         let mut groups: Vec<Vec<DeletedRows>> = Vec::new();
         if deleted.len() <= FILE_SCOPED_MAX {
             groups.extend(deleted.into_iter().map(|deleted| vec![deleted]));
         } else {
-            let mut group_of: HashMap<(i32, Struct), usize> = HashMap::new();
+            let mut group_of: HashMap<PartitionKey, usize> = HashMap::new();
             for deleted in deleted {
-                let partition = (deleted.spec_id, deleted.partition.clone());
+                let partition = PartitionKey::of(deleted.spec_id, &deleted.partition);
                 let group = *group_of.entry(partition).or_insert_with(|| {
                     groups.push(Vec::new());
                     groups.len() - 1
@@ -111,8 +95,21 @@ impl PositionDeleteWriter {
                 groups[group].push(deleted);
             }
         }
-        let files = groups.into_iter().map(|group| self.write_file(group));
-        stream::iter(files).buffered(WRITTEN_AT_A_TIME).try_collect().await
+        let mut groups = groups.into_iter();
+        let mut writing = FuturesOrdered::new();
+        writing.extend(groups.by_ref().take(WRITTEN_AT_A_TIME).map(|group| self.write_file(group)));
+        let mut failure = None;
+        // Files that are being written while another fails are waited for: they are there in the end, and have to be known.
+        while let Some(file) = writing.next().await {
+            match file {
+                Ok(file) => written.push(file),
+                Err(error) => failure = failure.or(Some(error)),
+            }
+            if let (None, Some(group)) = (&failure, groups.next()) {
+                writing.push_back(self.write_file(group));
+            }
+        }
+        failure.map_or(Ok(()), Err)
     }
 
     /// Writes deletes of one partition.
@@ -175,8 +172,8 @@ impl PositionDeleteWriter {
 fn format(settings: &WriteSettings) -> Result<ParquetFormat> {
     let required = |id, name: &str, of| Arc::new(NestedField::required(id, name, Type::Primitive(of)));
     let fields = [
-        required(FILE_PATH_ID, "file_path", PrimitiveType::String),
-        required(POSITION_ID, "pos", PrimitiveType::Long),
+        required(DELETE_FILE_PATH_ID, "file_path", PrimitiveType::String),
+        required(DELETE_FILE_POS_ID, "pos", PrimitiveType::Long),
     ];
     let schema = Schema::builder().with_fields(fields).build().map_err(from_iceberg)?;
     let field = |id: i32, name: &str, data_type| {
@@ -185,8 +182,8 @@ fn format(settings: &WriteSettings) -> Result<ParquetFormat> {
     };
     let path_type = ArrowType::Dictionary(Box::new(ArrowType::Int32), Box::new(ArrowType::Utf8));
     let arrow = ArrowSchema::new(vec![
-        field(FILE_PATH_ID, "file_path", path_type),
-        field(POSITION_ID, "pos", ArrowType::Int64),
+        field(DELETE_FILE_PATH_ID, "file_path", path_type),
+        field(DELETE_FILE_POS_ID, "pos", ArrowType::Int64),
     ]);
     ParquetFormat::new(
         &schema,
@@ -204,9 +201,10 @@ mod tests {
     use super::super::testing::{Making, Warehouse, id_and_name, read};
     use super::super::write_settings::Properties;
     use super::*;
+    use crate::connector::iceberg::storage::testing::{Fault, Operation};
     use arrow::array::AsArray;
     use arrow::datatypes::Int64Type;
-    use iceberg::spec::{Datum, Literal, Transform};
+    use iceberg::spec::{Datum, FormatVersion, Literal, Transform};
     use std::collections::BTreeMap;
 
     fn writer(warehouse: &Warehouse) -> Result<PositionDeleteWriter> {
@@ -239,7 +237,8 @@ mod tests {
     async fn deletes_of_few_files_are_a_file_for_each_with_whole_bounds() {
         let warehouse = Warehouse::new(id_and_name(), Making::default()).await;
         let given = vec![deleted(1, None, &[0, 7, 1_000_000]), deleted(0, None, &[3]), deleted(2, None, &[])];
-        let files = writer(&warehouse).unwrap().write(given.clone()).await.unwrap();
+        let mut files = Vec::new();
+        writer(&warehouse).unwrap().write(given.clone(), &mut files).await.unwrap();
         assert_eq!(files.len(), 2);
         for (file, given) in files.iter().zip(&given) {
             let positions = given.positions.iter().map(|position| *position as i64);
@@ -249,9 +248,9 @@ mod tests {
             assert_eq!(file.content_type(), DataContentType::PositionDeletes);
             assert_eq!(file.referenced_data_file(), Some(given.path.clone()));
             assert_eq!(file.record_count(), given.positions.len() as u64);
-            assert_eq!(file.lower_bounds()[&FILE_PATH_ID], Datum::string(&given.path));
-            assert_eq!(file.upper_bounds()[&FILE_PATH_ID], Datum::string(&given.path));
-            assert_eq!(file.lower_bounds()[&POSITION_ID], Datum::long(given.positions[0] as i64));
+            assert_eq!(file.lower_bounds()[&DELETE_FILE_PATH_ID], Datum::string(&given.path));
+            assert_eq!(file.upper_bounds()[&DELETE_FILE_PATH_ID], Datum::string(&given.path));
+            assert_eq!(file.lower_bounds()[&DELETE_FILE_POS_ID], Datum::long(given.positions[0] as i64));
             assert!(file.file_path().ends_with("-deletes.parquet"));
             assert_eq!(file.sort_order_id(), None);
         }
@@ -262,7 +261,8 @@ mod tests {
         let making = Making { partition: &[(1, "id", Transform::Identity)], ..Making::default() };
         let warehouse = Warehouse::new(id_and_name(), making).await;
         let given: Vec<_> = (0..80).rev().map(|at| deleted(at, Some(at as i64 % 2), &[1, 2])).collect();
-        let files = writer(&warehouse).unwrap().write(given).await.unwrap();
+        let mut files = Vec::new();
+        writer(&warehouse).unwrap().write(given, &mut files).await.unwrap();
         assert_eq!(files.len(), 2);
         for file in &files {
             let content = content(file);
@@ -270,8 +270,8 @@ mod tests {
             assert!(content.is_sorted());
             let (first, last) = (&content[0].0, &content[79].0);
             assert_eq!(file.file.referenced_data_file(), None);
-            assert_eq!(file.file.lower_bounds()[&FILE_PATH_ID], Datum::string(first));
-            assert_eq!(file.file.upper_bounds()[&FILE_PATH_ID], Datum::string(last));
+            assert_eq!(file.file.lower_bounds()[&DELETE_FILE_PATH_ID], Datum::string(first));
+            assert_eq!(file.file.upper_bounds()[&DELETE_FILE_PATH_ID], Datum::string(last));
             let Some(Literal::Primitive(iceberg::spec::PrimitiveLiteral::Long(id))) =
                 &file.file.partition()[0]
             else {
@@ -282,12 +282,27 @@ mod tests {
     }
 
     #[tokio::test]
+    async fn files_that_were_written_before_one_failed_are_known() {
+        let warehouse = Warehouse::new(id_and_name(), Making::default()).await;
+        let given: Vec<_> = (0..20).map(|at| deleted(at, None, &[1])).collect();
+        warehouse.faults.fail_when(Operation::Put, "-00006-deletes.parquet", Fault::NoSpace);
+        let mut files = Vec::new();
+        writer(&warehouse).unwrap().write(given, &mut files).await.unwrap_err();
+        let mut known: Vec<_> =
+            files.iter().map(|file| file.file.file_path().trim_start_matches("file:").to_owned()).collect();
+        known.sort();
+        let there: Vec<_> = warehouse.parquet_files().iter().map(|path| path.display().to_string()).collect();
+        assert_eq!(known, there);
+        assert!((5..20).contains(&known.len()), "{known:?}");
+    }
+
+    #[tokio::test]
     async fn formats_without_position_deletes_are_refused() {
         for (version, message) in [
             (FormatVersion::V1, "Cannot write delete files in a v1 table"),
             (
                 FormatVersion::V3,
-                "Iceberg table 'db.t' has format version 3, whose deletion vectors cannot be written yet",
+                "updates and deletes in table 'db.t' of format version 3 are not supported yet",
             ),
         ] {
             let making = Making { version: Some(version), ..Making::default() };

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::file_record::FileRecord;
 use super::upsert::{Lookup, LookupRecord};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::{CheckpointId, Committable};
 use crate::error::{Error, ErrorKind, Result};
 
@@ -20,8 +20,6 @@ pub(super) enum Replaced {
     Nothing,
     /// All rows of the partitions that the files are in; in a table without partitions all rows, if there are files.
     TouchedPartitions,
-    /// All rows, also if there are no files.
-    Everything,
 }
 
 /// Files that a writer has finished.
@@ -136,7 +134,7 @@ mod tests {
     #[test]
     fn a_committable_is_read_again_and_another_version_is_refused() {
         let prepared =
-            PreparedFiles::new("job~2fsink", Uuid::new_v4(), 7, Replaced::Everything, &[]).unwrap();
+            PreparedFiles::new("job~2fsink", Uuid::new_v4(), 7, Replaced::TouchedPartitions, &[]).unwrap();
         let mut committable = prepared.to_committable().unwrap();
         assert_eq!(PreparedFiles::from_committable(&committable).unwrap(), prepared);
         let text = String::from_utf8(committable.0).unwrap();

@@ -301,7 +301,7 @@ async fn a_table_that_was_dropped_and_made_anew_is_another_one() {
     other.catalog().commit_table(other.ident(), vec![uuid], vec![assign]).await.unwrap();
     assert!(committer.commit(&completed_checkpoint(1), &prepared).await.is_err());
     let error = refusal(sink.open_writer(context("a")).await);
-    assert_eq!(error.message(), "Iceberg table 'db.t' was dropped and created anew");
+    assert!(error.message().contains("was replaced while it was written"), "{error}");
 }
 
 #[tokio::test]

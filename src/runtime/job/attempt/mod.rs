@@ -3,7 +3,7 @@
 
 mod open;
 
-pub(super) use open::forget_commits;
+pub(super) use open::{discard_unfinished, forget_commits};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -21,10 +21,12 @@ use super::coordinator::{
 };
 use super::epoch::{Epoch, WorkerReport};
 use super::intake::Intake;
+use super::open_commit::OpenCommit;
 use super::settings::{JobMetrics, JobSettings, StopMode};
 use super::source_task::{SourceItem, SourceMessage};
 use super::stops::Stops;
 use super::team::{Order, Team};
+use super::writer_task::WriterLives;
 use crate::changelog::ChangelogBatch;
 use crate::connector::{CheckpointId, OutputPort};
 use crate::error::{Error, ErrorKind, Result};
@@ -33,6 +35,9 @@ use crate::runtime::checkpoint::CheckpointSummary;
 
 /// How long the cause of a failure may take to tell of itself.
 const CAUSE_WAIT: Duration = Duration::from_secs(1);
+
+/// How long writers that are stopped may take to end what they are at.
+const WRITER_WAIT: Duration = Duration::from_secs(2);
 
 /// What stays the same over all runs of a job.
 #[derive(Debug)]
@@ -51,6 +56,8 @@ pub(super) struct Job {
     pub(super) reader: Option<mpsc::Sender<Result<ChangelogBatch>>>,
     /// Whether rows were committed, or may have been, that no checkpoint covers.
     pub(super) is_beyond_checkpoints: Arc<AtomicBool>,
+    /// Knows whether a commit is underway or may have landed.
+    pub(super) open_commit: OpenCommit,
 }
 
 impl Job {
@@ -85,6 +92,8 @@ pub(super) struct Attempt<'a> {
     sources: BTreeMap<NodeId, mpsc::Sender<SourceMessage>>,
     /// Sources, writers, and the coordinator. One that fails ends the run.
     tasks: JoinSet<Result<()>>,
+    /// Tells the writers to stop.
+    writer_lives: WriterLives,
     cuts: mpsc::Sender<Cut>,
     outcomes: mpsc::Receiver<CheckpointOutcome>,
     /// The epoch that the workers run.
@@ -163,7 +172,10 @@ impl Attempt<'_> {
 
     /// Ends the run: all threads and tasks are gone when this returns. What was not prepared is dropped.
     pub(super) async fn close(mut self) {
+        self.writer_lives.stop();
         self.team.disband().await;
+        // What a writer is writing when it is aborted may be there a little later, when nobody looks for it any more.
+        let _ = timeout(WRITER_WAIT, self.writer_lives.ended()).await;
         self.tasks.shutdown().await;
         if self.job.store.is_none()
             && let Some(store) = self.store.take().and_then(SharedStore::into_inner)

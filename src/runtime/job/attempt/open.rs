@@ -7,6 +7,7 @@ use std::sync::Arc;
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Duration, Instant};
+use tracing::warn;
 
 use super::{Attempt, Job};
 use crate::connector::{
@@ -21,7 +22,7 @@ use crate::runtime::job::exchange::Exchange;
 use crate::runtime::job::intake::{EpochLimits, Intake};
 use crate::runtime::job::source_task::{FRAMES_AHEAD, SourceItem, SourceTask};
 use crate::runtime::job::team::{Order, Team};
-use crate::runtime::job::writer_task::{WRITER_QUEUE, run_writer};
+use crate::runtime::job::writer_task::{WRITER_QUEUE, WriterLives, run_writer};
 
 /// The bytes of frames that an epoch takes, unless more workers need more to do.
 const EPOCH_BYTES: usize = 8 << 20;
@@ -75,7 +76,8 @@ impl<'a> Attempt<'a> {
         let committers = open_committers(job, manifest, is_restart).await?;
         let mut tasks = JoinSet::new();
         let sources = open_sources(job, manifest, &mut tasks)?;
-        let writers = open_writers(job, restore.as_deref(), &mut tasks).await?;
+        let writer_lives = WriterLives::new();
+        let writers = open_writers(job, restore.as_ref(), &mut tasks, &writer_lives).await?;
         let exchange = Arc::new(Exchange::new(job.blueprint.workers()));
         let workers = job.blueprint.workers_for(&writers, job.reader.as_ref(), &exchange)?;
         // From here on only the workers hold the ways to the writers, which end with them.
@@ -98,6 +100,7 @@ impl<'a> Attempt<'a> {
             uncommitted: BTreeMap::new(),
             has_checkpoints: job.store.is_some(),
             is_beyond_checkpoints: Arc::clone(&job.is_beyond_checkpoints),
+            open_commit: job.open_commit.clone(),
         };
         tasks.spawn(coordinator.run(requests, report));
         let mut tables = job.blueprint.sources().map(|(_, table, _)| table.source.boundedness());
@@ -112,6 +115,7 @@ impl<'a> Attempt<'a> {
             items: sources.items,
             sources: sources.messages,
             tasks,
+            writer_lives,
             cuts,
             outcomes,
             running: None,
@@ -166,7 +170,7 @@ async fn open_committers(
             if !prepared.is_empty() {
                 let (number, positions) = (manifest.number, manifest.sources.clone());
                 let checkpoint = CompletedCheckpoint { number, positions };
-                committer.commit_after_recovery(&checkpoint, prepared).await?;
+                job.open_commit.run(committer.commit_after_recovery(&checkpoint, prepared)).await?;
             }
             // The lock on the name says that the job which wrote the checkpoint does not run any more.
             if job.store.is_some() && manifest.job_name == job.settings.name {
@@ -184,8 +188,9 @@ async fn open_committers(
 /// Opens the writers, each with the state of its key groups.
 async fn open_writers(
     job: &Job,
-    restore: Option<&Restore>,
+    restore: Option<&Arc<Restore>>,
     tasks: &mut JoinSet<Result<()>>,
+    lives: &WriterLives,
 ) -> Result<Writers> {
     let mut writers = Writers::new();
     for sink in job.blueprint.sinks() {
@@ -193,13 +198,25 @@ async fn open_writers(
         for number in 0..sink.writer_count {
             let mut writer = sink.spec.sink.open_writer(writer_context(job, &sink, number)).await?;
             if let Some(restore) = restore {
-                let owns = |group: u8| job.blueprint.layout().owns(sink.node, number, group);
-                for (at, table) in job.blueprint.state_tables(sink.node).iter().enumerate() {
-                    restore.read(uid, table, &owns, &mut |rows| writer.load(at, rows))?;
-                }
+                let layout = job.blueprint.layout();
+                let owned: Vec<bool> =
+                    (0..=u8::MAX).map(|group| layout.owns(sink.node, number, group)).collect();
+                let tables = job.blueprint.state_tables(sink.node).to_vec();
+                let (restore, uid) = (Arc::clone(restore), uid.clone());
+                // Segments are read from disk, and an index of many keys is built.
+                let load = move || {
+                    let owns = |group: u8| owned[usize::from(group)];
+                    for (at, table) in tables.iter().enumerate() {
+                        restore.read(&uid, table, &owns, &mut |rows| writer.load(at, rows))?;
+                    }
+                    Ok::<_, Error>(writer)
+                };
+                let loaded = spawn_blocking(load).await;
+                writer = loaded
+                    .map_err(|error| Error::internal("restoring a sink panicked").caused_by(error))??;
             }
             let (sender, messages) = mpsc::channel(WRITER_QUEUE);
-            tasks.spawn(run_writer(writer, messages));
+            tasks.spawn(run_writer(writer, messages, lives.begin()));
             writers.entry(sink.node).or_default().push(sender);
         }
     }
@@ -224,6 +241,20 @@ pub(in crate::runtime::job) async fn forget_commits(job: &Job) -> Result<()> {
         sink.spec.sink.open_committer(writer_context(job, &sink, 0)).await?.forget_commits().await?;
     }
     Ok(())
+}
+
+/// Removes what the sinks of a job that has ended for good have written and not committed.
+pub(in crate::runtime::job) async fn discard_unfinished(job: &Job) {
+    for sink in job.blueprint.sinks() {
+        let context = writer_context(job, &sink, 0);
+        let id = Arc::clone(&context.sink_id);
+        let discard =
+            async || sink.spec.sink.open_committer(context).await?.discard_unfinished(&id, &[]).await;
+        if let Err(error) = discard().await {
+            // It is garbage, and not what the job has ended for.
+            warn!(job = %job.settings.name, %error, "what a sink has written and not committed stays");
+        }
+    }
 }
 
 /// Returns what a sink is known by to its connector.

@@ -18,7 +18,7 @@ use super::commit_catalog::{CommitCatalog, CommitError};
 use super::metadata_commit::{
     NextMetadata, delete_expired, loaded_table, no_namespace, no_table, table_exists,
 };
-use super::metadata_file::{Codec, read_metadata};
+use super::metadata_file::{Codec, METADATA_PATH, read_metadata};
 use super::table_files::{files_outside, is_damage, keeps_files};
 use crate::connector::iceberg::error::into_iceberg;
 use crate::connector::iceberg::storage::FileStore;
@@ -27,9 +27,6 @@ use versions::{VERSION_HINT, Version, Versions, version_of};
 
 /// How often a table is looked for anew whose metadata file goes between finding and reading it.
 const LOAD_ATTEMPTS: usize = 5;
-
-/// The property by which metadata would lie elsewhere.
-const METADATA_PATH: &str = "write.metadata.path";
 
 /// The catalog of a warehouse.
 #[derive(Debug, Clone)]

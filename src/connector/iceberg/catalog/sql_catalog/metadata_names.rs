@@ -3,21 +3,15 @@
 use iceberg::spec::TableMetadata;
 use uuid::Uuid;
 
-use crate::connector::iceberg::catalog::metadata_file::Codec;
+use crate::connector::iceberg::catalog::metadata_file::{Codec, metadata_folder};
 use crate::error::Result;
-
-/// The property by which metadata lies elsewhere.
-const METADATA_PATH: &str = "write.metadata.path";
 
 /// Returns a new place for a table's metadata, behind the one that it was made from.
 ///
 /// # Errors
 /// The table names a codec that there is not.
 pub(super) fn next_location(metadata: &TableMetadata, base: Option<&str>) -> Result<String> {
-    let folder = match metadata.properties().get(METADATA_PATH) {
-        Some(path) => path.trim_end_matches('/').to_owned(),
-        None => format!("{}/metadata", metadata.location().trim_end_matches('/')),
-    };
+    let folder = metadata_folder(metadata);
     // As Java counts: on from a name that has no number it is 0.
     let version = base.and_then(version_of).map_or(0, |version| version + 1);
     let extension = Codec::of(metadata)?.extension();

@@ -97,7 +97,7 @@ impl Database for Sqlite {
         match write.await.map_err(WriteError::Unknown)? {
             Ok((counts, Ok(()))) => Ok(counts),
             Ok((_, Err(error))) => {
-                let is_definite = is_definite(error.sqlite_error_code());
+                let is_definite = is_definite(error.sqlite_error_code()) || has_journal(&self.path);
                 let error = failure(&self.path, error);
                 Err(if is_definite { WriteError::Failed(error) } else { WriteError::Unknown(error) })
             }
@@ -128,9 +128,26 @@ fn is_definite(code: Option<ErrorCode>) -> bool {
     )
 }
 
+/// Returns whether a COMMIT that failed has left its journal: then the next who opens the database takes everything back.
+fn has_journal(path: &str) -> bool {
+    std::fs::metadata(format!("{path}-journal")).is_ok_and(|journal| journal.len() > 0)
+}
+
+/// Returns whether the file must not be written any more; SQLite does not tell that from other failures of the disk.
+fn is_read_only(path: &str) -> bool {
+    let opened = std::fs::OpenOptions::new().append(true).open(path);
+    opened.is_err_and(|error| {
+        matches!(error.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem)
+    })
+}
+
 /// Converts an error of SQLite.
 fn failure(path: &str, error: rusqlite::Error) -> Error {
     let (kind, hint) = match error.sqlite_error_code() {
+        Some(ErrorCode::SystemIoFailure) if is_read_only(path) => (
+            ErrorKind::Rejected,
+            "The file is read-only now. Give the user who runs this the right to write there.",
+        ),
         Some(ErrorCode::CannotOpen) => (
             ErrorKind::Rejected,
             "Its folder must exist, and the user who runs this must have the right to write there.",
@@ -149,4 +166,26 @@ fn failure(path: &str, error: rusqlite::Error) -> Error {
     let failed = Error::new(kind, format!("SQLite database '{path}': {error}"));
     let failed = if hint.is_empty() { failed } else { failed.hint(hint) };
     failed.caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failed_commit_says_of_itself() {
+        for code in [ErrorCode::ReadOnly, ErrorCode::CannotOpen, ErrorCode::DatabaseCorrupt] {
+            assert!(is_definite(Some(code)), "{code:?}");
+        }
+        for code in [ErrorCode::SystemIoFailure, ErrorCode::DiskFull] {
+            assert!(!is_definite(Some(code)), "{code:?}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.db").display().to_string();
+        assert!(!has_journal(&path));
+        std::fs::write(format!("{path}-journal"), "").unwrap();
+        assert!(!has_journal(&path), "it was cut off, which is a commit");
+        std::fs::write(format!("{path}-journal"), "pages").unwrap();
+        assert!(has_journal(&path));
+    }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use iceberg::spec::{DataContentType, DataFileBuilder, DataFileFormat, FormatVersion, PrimitiveType};
 
 use super::test_table::{DataOptions, TestTable, schema};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 use crate::error::{Error, ErrorKind};
 
 fn people(version: FormatVersion) -> TestTable {
@@ -140,4 +140,21 @@ async fn a_failing_condition_is_not_blamed_on_the_file() {
     let frame = table.frame(1).filter(condition).unwrap();
     let error = Error::from(frame.collect().await.unwrap_err());
     assert!(!error.message().contains("data file"), "{error}");
+}
+
+#[tokio::test]
+async fn equality_deletes_that_compare_no_columns_are_damaged() {
+    let mut table = people(FormatVersion::V2);
+    table.append("1|a").await;
+    let deletes = table.equality_deletes(&["id"], "1", None);
+    let mut file = DataFileBuilder::default();
+    file.content(DataContentType::EqualityDeletes)
+        .file_path(path(&deletes))
+        .file_format(DataFileFormat::Parquet)
+        .partition(iceberg::spec::Struct::empty())
+        .file_size_in_bytes(deletes.file.file_size_in_bytes())
+        .record_count(1);
+    let nameless = TableFile { spec_id: 0, file: file.build().unwrap() };
+    table.commit(Vec::new(), vec![nameless]).await;
+    check(&table, ErrorKind::Data, &path(&deletes), "is damaged").await;
 }

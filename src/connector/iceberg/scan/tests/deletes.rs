@@ -1,7 +1,9 @@
 //! Deletes of all kinds.
 
 use datafusion::prelude::{col, lit};
-use iceberg::spec::{FormatVersion, Literal, PrimitiveType, Transform, UnboundPartitionSpec};
+use iceberg::spec::{
+    FormatVersion, Literal, NestedField, PrimitiveType, Transform, Type, UnboundPartitionSpec,
+};
 use parquet::file::properties::WriterProperties;
 
 use super::test_table::{DataOptions, TestTable, schema};
@@ -59,6 +61,24 @@ async fn position_deletes_of_another_partition_do_not_apply() {
     let stray = table.position_deletes(&[(&a, &[0]), (&b, &[0])], false);
     table.commit(Vec::new(), vec![stray]).await;
     assert_eq!(table.rows().await, ["2|a", "3|b", "4|b"]);
+}
+
+#[tokio::test]
+async fn deletes_apply_to_partitions_from_before_their_column_was_widened() {
+    let spec =
+        UnboundPartitionSpec::builder().add_partition_field(2, "p", Transform::Identity).unwrap().build();
+    let columns = schema(&[("id", PrimitiveType::Long), ("p", PrimitiveType::Int)]);
+    let mut table = TestTable::partitioned(FormatVersion::V2, columns, spec);
+    let partition = |value: Literal| DataOptions::partition(vec![Some(value)]);
+    let narrow = table.append_with("1|5\n2|5\n3|5", &partition(Literal::int(5))).await;
+    let long = |id, name| NestedField::optional(id, name, Type::Primitive(PrimitiveType::Long));
+    table.evolve(vec![long(1, "id"), long(2, "p")]);
+    let wide = table.append_with("4|5\n5|5", &partition(Literal::long(5))).await;
+    // The first file says in which partition the deletes are.
+    let positions = table.position_deletes(&[(&wide, &[0]), (&narrow, &[1])], false);
+    let keys = table.equality_deletes(&["id"], "3", Some(&wide));
+    table.commit(Vec::new(), vec![positions, keys]).await;
+    assert_eq!(table.rows().await, ["1|5", "5|5"]);
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use parquet::file::properties::WriterProperties;
 
 use super::test_table::{DataOptions, TestTable, schema};
 use crate::connector::iceberg::scan::key_reader::KeyRows;
-use crate::connector::iceberg::scan::{KeyReadOptions, live_files, read_keys};
+use crate::connector::iceberg::scan::{live_files, read_keys};
 
 fn table(version: FormatVersion) -> TestTable {
     let columns =
@@ -26,8 +26,7 @@ fn options() -> DataOptions {
 async fn read(table: &TestTable, ids: &[i32], wanted: Option<RecordBatch>) -> Vec<KeyRows> {
     let table = table.table();
     let files: Arc<[_]> = live_files(&table, None).await.unwrap().into();
-    let options = KeyReadOptions { wanted, concurrency: 2 };
-    let mut rows: Vec<KeyRows> = read_keys(&table, files, ids, options).try_collect().await.unwrap();
+    let mut rows: Vec<KeyRows> = read_keys(&table, files, ids, wanted).try_collect().await.unwrap();
     rows.sort_by_key(|rows| (rows.file, rows.positions.value(0)));
     rows
 }
@@ -112,7 +111,7 @@ async fn a_missing_file_ends_the_keys_with_its_name() {
     std::fs::remove_file(file.file.file_path()).unwrap();
     let loaded = table.table();
     let files: Arc<[_]> = live_files(&loaded, None).await.unwrap().into();
-    let rows = read_keys(&loaded, files, &[1], KeyReadOptions::default());
+    let rows = read_keys(&loaded, files, &[1], None);
     let error = rows.try_collect::<Vec<_>>().await.unwrap_err();
     assert!(error.message().contains(file.file.file_path()), "{error}");
     assert!(error.message().ends_with("is missing"), "{error}");

@@ -151,8 +151,8 @@ async fn files_are_ruled_out_by_their_partition_through_its_transform() {
 
 /// Drops what a manifest knows of columns.
 fn without_bounds(
-    file: &crate::connector::iceberg::commit::TableFile,
-) -> crate::connector::iceberg::commit::TableFile {
+    file: &crate::connector::iceberg::manifest::TableFile,
+) -> crate::connector::iceberg::manifest::TableFile {
     let old = &file.file;
     let mut file_without = iceberg::spec::DataFileBuilder::default();
     file_without
@@ -163,7 +163,7 @@ fn without_bounds(
         .record_count(old.record_count())
         .partition(old.partition().clone())
         .partition_spec_id(file.spec_id);
-    crate::connector::iceberg::commit::TableFile {
+    crate::connector::iceberg::manifest::TableFile {
         spec_id: file.spec_id,
         file: file_without.build().unwrap(),
     }

@@ -25,7 +25,7 @@ use rand::{Rng, SeedableRng};
 
 use super::ieee::{self, Comparison};
 use super::test_table::{DataOptions, TestTable, lines, schema, sorted};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::manifest::TableFile;
 
 /// How many tables are tried.
 const TABLES: u64 = 8;

@@ -31,8 +31,7 @@ use roaring::RoaringTreemap;
 use tempfile::TempDir;
 
 use crate::connector::iceberg::catalog::{CommitCatalog, CommitError};
-use crate::connector::iceberg::commit::TableFile;
-use crate::connector::iceberg::scan::delete_index::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID};
+use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, TableFile};
 use crate::connector::iceberg::scan::provider::IcebergTableProvider;
 use crate::connector::iceberg::scan::scan_target::ScanTarget;
 use crate::connector::iceberg::storage::FileStore;

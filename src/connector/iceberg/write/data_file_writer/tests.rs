@@ -236,7 +236,7 @@ impl Value {
 fn values(column: &ArrayRef, of: &PrimitiveType) -> (Vec<Value>, u64, u64) {
     let (mut values, mut nulls, mut nans) = (Vec::new(), 0, 0);
     for row in 0..column.len() {
-        let literal = super::super::partition_transform::literal_at(column, row, of).unwrap();
+        let literal = crate::connector::iceberg::partition::literal_at(column, row, of).unwrap();
         match literal {
             None => nulls += 1,
             Some(Literal::Primitive(literal)) => match Value::of_literal(&literal) {

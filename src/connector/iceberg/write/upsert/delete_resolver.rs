@@ -17,8 +17,8 @@ use super::index_sync::{KnownSnapshot, row_number, wanted_keys};
 use super::indexed_files::IndexedFiles;
 use super::replaced_rows::{Lookup, ReplacedRows};
 use super::row_identity::{RowIdentity, row_hash_of};
-use crate::connector::iceberg::commit::TableFile;
-use crate::connector::iceberg::scan::{FileDeletes, KeyReadOptions, LiveFile, live_files, read_keys};
+use crate::connector::iceberg::manifest::TableFile;
+use crate::connector::iceberg::scan::{FileDeletes, LiveFile, live_files, read_keys};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::write::position_delete_writer::DeletedRows;
 use crate::error::Result;
@@ -145,8 +145,7 @@ impl<'a> DeleteResolver<'a> {
             if keys.slot_count() > 0 {
                 let all: Vec<u32> = (0..keys.slot_count() as u32).collect();
                 let wanted = wanted_keys(table, self.identity, keys.columns(&all)?)?;
-                let options = KeyReadOptions { wanted: Some(wanted), concurrency: 0 };
-                let mut read = read_keys(table, unread.as_slice().into(), &self.identity.ids(), options);
+                let mut read = read_keys(table, unread.as_slice().into(), &self.identity.ids(), Some(wanted));
                 let mut slots = Vec::new();
                 while let Some(rows) = read.try_next().await? {
                     let found = self.identity.of_read(rows.keys.columns(), rows.keys.num_rows())?;
@@ -185,8 +184,7 @@ impl<'a> DeleteResolver<'a> {
         let mut found: Vec<Vec<u64>> = vec![Vec::new(); files.len()];
         let hashes: Vec<i64> =
             files.iter().map(|file| IndexedFiles::hash_of(file.data.file.file_path())).collect();
-        let mut read =
-            read_keys(table, files.as_slice().into(), &self.identity.ids(), KeyReadOptions::default());
+        let mut read = read_keys(table, files.as_slice().into(), &self.identity.ids(), None);
         while let Some(rows) = read.try_next().await? {
             let identified = self.identity.of_read(rows.keys.columns(), rows.keys.num_rows())?;
             for (row, position) in rows.positions.values().iter().enumerate() {
@@ -254,7 +252,7 @@ async fn keys_of(
         snapshot_id: 0,
         deletes: FileDeletes::default(),
     });
-    let mut read = read_keys(table, own.collect(), &identity.ids(), KeyReadOptions::default());
+    let mut read = read_keys(table, own.collect(), &identity.ids(), None);
     while let Some(rows) = read.try_next().await? {
         let found = identity.of_read(rows.keys.columns(), rows.keys.num_rows())?;
         index.intern(&found.keys, &found.hashes, &mut slots)?;

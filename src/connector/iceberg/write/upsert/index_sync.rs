@@ -27,7 +27,7 @@ use iceberg::spec::{SnapshotRef, TableMetadata};
 use super::key_positions::{KeyPositions, RowPosition};
 use super::row_identity::{Identified, RowIdentity};
 use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
-use crate::connector::iceberg::scan::{KeyReadOptions, LiveFile, live_files, read_keys};
+use crate::connector::iceberg::scan::{LiveFile, live_files, read_keys};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::type_mapping;
 use crate::error::{Error, Result};
@@ -76,7 +76,8 @@ impl Ownership {
 struct Pending {
     id: String,
     checkpoint: u64,
-    files: Vec<u32>,
+    /// Data files, by the hashes of their paths.
+    files: HashSet<i64>,
 }
 
 /// What an index stands for.
@@ -92,6 +93,8 @@ pub(super) struct IndexSync {
     branch: Option<String>,
     /// Whether a position too many does harm: rows have no key, and one of several equal ones is to go.
     is_exact: bool,
+    /// Whether a file was read again that the index knows, or may have known.
+    has_reread: bool,
 }
 
 /// How the current snapshot follows the known one.
@@ -116,7 +119,16 @@ impl IndexSync {
         is_exact: bool,
     ) -> IndexSync {
         let own = Lineage { name: lineage, checkpoint: 0 };
-        IndexSync { known: None, own, restored: None, pending: Vec::new(), ownership, branch, is_exact }
+        IndexSync {
+            known: None,
+            own,
+            restored: None,
+            pending: Vec::new(),
+            ownership,
+            branch,
+            is_exact,
+            has_reread: false,
+        }
     }
 
     /// Goes on from a checkpoint that was made in a lineage.
@@ -144,8 +156,14 @@ impl IndexSync {
     }
 
     /// Notes what was prepared: data files that are in the index, and in no snapshot yet.
-    pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: Vec<u32>) {
+    pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: HashSet<i64>) {
         self.pending.push(Pending { id, checkpoint, files });
+    }
+
+    /// Returns whether the index holds positions that may not stay in it, and forgets that: they point into what a file held before it
+    /// was read again.
+    pub(super) fn take_reread(&mut self) -> bool {
+        std::mem::take(&mut self.has_reread) && self.is_exact
     }
 
     /// Brings an index up to date, and returns the snapshot that was looked at. If it is not complete yet, and keys are wanted, only
@@ -231,7 +249,7 @@ impl IndexSync {
 
     /// Lets files that mean nothing any more die, and returns those that have to be read.
     fn news(
-        &self,
+        &mut self,
         metadata: &TableMetadata,
         live: Vec<LiveFile>,
         index: &mut KeyPositions,
@@ -254,14 +272,16 @@ impl IndexSync {
             .collect();
         let is_deleted =
             |sequence_number: i64| is_news(sequence_number) || resolved.contains(&sequence_number);
+        let is_pending = |hash| self.pending.iter().any(|pending| pending.files.contains(&hash));
         let mut gone: HashSet<u32> = index.files.live().into_iter().collect();
-        for file in self.pending.iter().flat_map(|pending| &pending.files) {
-            gone.remove(file);
-        }
+        gone.retain(|number| !is_pending(index.files.hash(*number)));
         let mut news = Vec::new();
+        // A table that was set back may show files again that were gone.
+        let mut has_reread = is_rewound;
         for file in live {
             let number = index.files.number_of(file.data.file.file_path());
             if is_news(file.file_sequence_number) || (number.is_some() && has_deletes(&file, &is_deleted)) {
+                has_reread |= number.is_some();
                 news.push(file);
             } else if let Some(number) = number {
                 index.files.locate(number, &file.data);
@@ -270,6 +290,7 @@ impl IndexSync {
         }
         // Before the files that take their place are read, so that positions are replaced, not added.
         gone.into_iter().for_each(|number| index.files.kill(number));
+        self.has_reread |= has_reread;
         news
     }
 }
@@ -298,9 +319,8 @@ async fn read_into(
         Some(slots) => Some(wanted_keys(table, identity, index.keys(slots)?)?),
         None => None,
     };
-    let options = KeyReadOptions { wanted: keys, concurrency: 0 };
     let numbers: Vec<u32> = files.iter().map(|file| index.files.add(&file.data)).collect();
-    let mut rows = read_keys(table, files.into(), &identity.ids(), options);
+    let mut rows = read_keys(table, files.into(), &identity.ids(), keys);
     let mut slots = Vec::new();
     while let Some(read) = rows.try_next().await? {
         let identified = identity.of_read(read.keys.columns(), read.keys.num_rows())?;

@@ -175,9 +175,12 @@ impl KeyPositions {
         }
     }
 
-    /// Drops positions that mean nothing if they are the most. No slot may be waiting for a position.
-    pub(super) fn purge(&mut self) {
-        if !self.files.is_mostly_dead() {
+    /// Drops positions that mean nothing, if they are the most or all of them have to go. No slot may be waiting for a position.
+    ///
+    /// All have to go where a file was read again under its own path: a checkpoint knows a file by its path alone, and what pointed
+    /// into it before would point into it again after a restart.
+    pub(super) fn purge(&mut self, all: bool) {
+        if !all && !self.files.is_mostly_dead() {
             return;
         }
         let mut positions = Vec::new();
@@ -210,11 +213,8 @@ impl KeyPositions {
     pub(super) fn take_changes(&mut self) -> Result<StateChanges> {
         let changed = self.tracker.take_changed(|slot| self.first[slot as usize] != NOWHERE);
         let upserts = &changed.upserts;
-        let first = || upserts.iter().map(|slot| self.first[*slot as usize]);
         let mut columns = self.state_keys(upserts)?;
-        columns.push(Arc::new(Int64Array::from_iter_values(first().map(|at| self.files.hash(at.file)))));
-        columns.push(Arc::new(UInt32Array::from_iter_values(first().map(|at| at.row))));
-        columns.push(Arc::new(self.packed(upserts)));
+        columns.extend(self.state_positions(upserts));
         let changes = StateChanges {
             upserts: batch(SchemaRef::clone(&self.table.schema), columns, upserts.len())?,
             upsert_groups: self.state_groups(upserts)?,
@@ -266,20 +266,29 @@ impl KeyPositions {
         self.add(slot, RowPosition { file, row });
     }
 
-    /// Returns the positions beyond the first, packed.
-    fn packed(&self, slots: &[u32]) -> BinaryArray {
+    /// Returns the columns of positions in a checkpoint: only those that mean anything. A key that has none keeps its first, in a file
+    /// that has gone and is found to be gone again.
+    fn state_positions(&self, slots: &[u32]) -> [ArrayRef; 3] {
+        let (mut files, mut rows) = (Vec::with_capacity(slots.len()), Vec::with_capacity(slots.len()));
         let mut packed = BinaryBuilder::new();
         let mut bytes = Vec::new();
         for slot in slots {
+            let first = self.first[*slot as usize];
             let more = if self.more.is_empty() { None } else { self.more.get(slot) };
+            let mut positions = std::iter::once(&first)
+                .chain(more.into_iter().flatten())
+                .filter(|position| self.files.is_live(position.file));
+            let first = positions.next().unwrap_or(&first);
+            files.push(self.files.hash(first.file));
+            rows.push(first.row);
             bytes.clear();
-            for position in more.into_iter().flatten() {
+            for position in positions {
                 bytes.extend_from_slice(&self.files.hash(position.file).to_le_bytes());
                 bytes.extend_from_slice(&position.row.to_le_bytes());
             }
             packed.append_option((!bytes.is_empty()).then_some(&bytes));
         }
-        packed.finish()
+        [Arc::new(Int64Array::from(files)), Arc::new(UInt32Array::from(rows)), Arc::new(packed.finish())]
     }
 
     /// Returns the columns of keys in a checkpoint.
@@ -345,7 +354,7 @@ fn damaged() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connector::iceberg::commit::TableFile;
+    use crate::connector::iceberg::manifest::TableFile;
     use crate::connector::iceberg::write::file_schema::WrittenColumns;
     use crate::state::key_group;
     use arrow::array::{Int32Array, StringArray};
@@ -369,7 +378,7 @@ mod tests {
         Arc::new(identity.unwrap())
     }
 
-    fn file(path: &str) -> Arc<TableFile> {
+    fn file(path: &str) -> TableFile {
         let file = DataFileBuilder::default()
             .content(DataContentType::Data)
             .file_path(path.to_owned())
@@ -380,7 +389,7 @@ mod tests {
             .file_size_in_bytes(1)
             .build()
             .unwrap();
-        Arc::new(TableFile { spec_id: 0, file })
+        TableFile { spec_id: 0, file }
     }
 
     fn slots(index: &mut KeyPositions, keys: &[i32]) -> Vec<u32> {
@@ -399,7 +408,7 @@ mod tests {
         let mut positions = Vec::new();
         index.take(slot, &mut positions);
         let path = |file: u32| match index.files.location(file) {
-            Some(file) => file.file.file_path().to_owned(),
+            Some(file) => file.path.clone(),
             None => "?".to_owned(),
         };
         let found = positions.iter().map(|position| (path(position.file), position.row)).collect();
@@ -442,9 +451,11 @@ mod tests {
         assert_eq!(taken(&mut index, 7), [("b".to_owned(), 2)]);
         assert!(taken(&mut index, 7).is_empty());
         assert_eq!(index.files.live_positions(), 0);
-        // A file whose rows others have deleted is read again under another number.
+        // A file whose rows others have deleted is read again: what points into it from before means nothing.
+        index.add(slot, RowPosition { file: b, row: 2 });
         let again = index.files.add(&file("b"));
         assert!(!index.files.is_live(b) && index.files.is_live(again));
+        assert_eq!(index.files.number_of("b"), Some(again));
     }
 
     #[test]
@@ -458,11 +469,28 @@ mod tests {
             for slot in slots(&mut index, &keys) {
                 index.add(slot, RowPosition { file, row: slot });
             }
-            index.purge();
-            bytes.push(index.bytes() - index.files.bytes());
+            index.purge(false);
+            bytes.push(index.bytes());
         }
-        assert!(index.more.is_empty() && bytes.windows(2).all(|pair| pair[0] == pair[1]), "{bytes:?}");
+        // The first round frees no file, and the second is the first to have a number to spare.
+        assert!(index.more.is_empty() && bytes[2..].windows(2).all(|pair| pair[0] == pair[1]), "{bytes:?}");
         assert_eq!(index.files.live_positions(), 10_000);
+    }
+
+    #[test]
+    fn a_file_is_counted_with_its_path_and_its_number_is_used_again() {
+        let mut index = KeyPositions::new(identity(true)).unwrap();
+        let before = index.bytes();
+        let path = "p".repeat(10_000);
+        let number = index.files.add(&file(&path));
+        let slot = slots(&mut index, &[7])[0];
+        index.add(slot, RowPosition { file: number, row: 1 });
+        assert!(index.bytes() > before + path.len());
+        index.files.kill(number);
+        assert!(index.bytes() < before + path.len());
+        assert_ne!(index.files.add(&file("other")), number, "a position points into it still");
+        assert!(taken(&mut index, 7).is_empty());
+        assert_eq!(index.files.add(&file("third")), number);
     }
 
     #[test]
@@ -476,11 +504,33 @@ mod tests {
         }
         index.take_changes().unwrap();
         index.files.kill(a);
-        index.purge();
+        index.purge(false);
         assert!(index.more.is_empty());
         let changes = index.take_changes().unwrap();
         assert_eq!((changes.upserts.num_rows(), changes.deletes.num_rows()), (11_000, 9_000));
         assert!(slots(&mut index, &[100])[0] < 9_000, "its slot is free again");
+    }
+
+    #[test]
+    fn what_pointed_into_a_file_before_it_was_read_again_does_not_come_back_with_a_restart() {
+        let mut index = KeyPositions::new(identity(false)).unwrap();
+        let mut saved = Saved::default();
+        let before = index.files.add(&file("f"));
+        let found = slots(&mut index, &[1, 2]);
+        for (slot, row) in [(found[0], 3), (found[0], 5), (found[1], 4)] {
+            index.add(slot, RowPosition { file: before, row });
+        }
+        saved.apply(&index.take_changes().unwrap(), index.table.key_count);
+        // Others have deleted the rows 4 and 5.
+        let again = index.files.add(&file("f"));
+        index.add(found[0], RowPosition { file: again, row: 3 });
+        index.purge(true);
+        saved.apply(&index.take_changes().unwrap(), index.table.key_count);
+        let mut restored = KeyPositions::new(identity(false)).unwrap();
+        saved.0.values().for_each(|rows| restored.load(rows).unwrap());
+        restored.files.locate(restored.files.number_of("f").unwrap(), &file("f"));
+        assert_eq!(taken(&mut restored, 1), [("f".to_owned(), 3)]);
+        assert!(taken(&mut restored, 2).is_empty());
     }
 
     #[test]
@@ -547,7 +597,7 @@ mod tests {
                         let has_any = model.iter().any(|(other, ..)| *other == key);
                         prop_assert_eq!(positions.len(), usize::from(has_any));
                         for position in positions {
-                            let path = index.files.location(position.file).unwrap().file.file_path().to_owned();
+                            let path = index.files.location(position.file).unwrap().path.clone();
                             prop_assert!(model.remove(&(key, path, position.row)));
                         }
                     }

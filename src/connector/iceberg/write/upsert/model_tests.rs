@@ -34,8 +34,8 @@ enum Other {
     /// Adds rows: key, partition.
     Append(Vec<(i32, i32)>),
     Rewrite(bool),
-    /// Deletes the rows of a key.
-    Delete(i32),
+    /// Deletes the rows of a key; without keys one row, the first or the last of those that are equal.
+    Delete(i32, bool),
     /// Sets the table back by so many snapshots.
     RollBack(usize),
 }
@@ -44,7 +44,7 @@ fn other() -> impl Strategy<Value = Other> {
     prop_oneof![
         3 => prop::collection::vec((0..10_i32, 0..3_i32), 1..4).prop_map(Other::Append),
         3 => any::<bool>().prop_map(Other::Rewrite),
-        2 => (0..10_i32).prop_map(Other::Delete),
+        2 => (0..10_i32, any::<bool>()).prop_map(|(id, is_last)| Other::Delete(id, is_last)),
         1 => (1..4_usize).prop_map(Other::RollBack),
     ]
 }
@@ -117,8 +117,14 @@ impl Model {
         rows
     }
 
+    /// What is taken back and is not there, because others have deleted it, is not taken later either.
     fn prepare(&mut self) {
-        self.prepared.push(std::mem::take(&mut self.written));
+        let mut effect = std::mem::take(&mut self.written);
+        for (row, by) in &mut effect.counts {
+            let earlier = self.prepared.iter().filter_map(|effect| effect.counts.get(row)).sum::<i64>();
+            *by = (*by).max(-(earlier + self.rows.get(row).copied().unwrap_or_default()));
+        }
+        self.prepared.push(effect);
     }
 
     /// Returns what the table shows after each of the commits.
@@ -199,8 +205,7 @@ impl History {
                 rows.iter().for_each(|row| change(&mut self.model.rows, row, 1));
             }
             Other::Rewrite(keeps_sequence_number) => engine.rewrite(*keeps_sequence_number).await,
-            // A row that the job takes back must be there.
-            Other::Delete(id) if self.model.is_keyed => {
+            Other::Delete(id, _) if self.model.is_keyed => {
                 engine.delete(|row| row.0 == *id).await;
                 self.model.rows.retain(|row, _| row.0 != *id);
             }
@@ -216,7 +221,15 @@ impl History {
                     self.model.rows = self.model.snapshots[&at.snapshot_id()].clone();
                 }
             }
-            Other::Delete(_) | Other::RollBack(_) => {}
+            // Which of equal rows a commit takes away is settled when it is prepared.
+            Other::Delete(id, is_last) if self.model.prepared.is_empty() => {
+                let row = self.model.rows.keys().find(|row| row.0 == *id).cloned();
+                if let Some(row) = row {
+                    engine.delete_one(&row, *is_last).await;
+                    change(&mut self.model.rows, &row, -1);
+                }
+            }
+            Other::Delete(..) | Other::RollBack(_) => {}
         }
         self.note().await;
     }

@@ -5,6 +5,7 @@
 //! the place where it was.
 
 use std::collections::HashSet;
+use std::io::Read;
 use std::sync::Arc;
 
 use arrow::array::{ArrayRef, AsArray, FixedSizeBinaryArray, Int64Array, RecordBatch, UInt32Array};
@@ -24,7 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 const LEVEL: i32 = 1;
 
 /// Limit: what is read again may not be larger than this.
-const BYTES_MAX: usize = 1 << 32;
+const BYTES_MAX: u64 = 1 << 32;
 
 /// Where the rows were looked up that a commit replaces, and which those are.
 #[derive(Debug, Clone, PartialEq)]
@@ -125,10 +126,7 @@ impl ReplacedRows {
     /// # Errors
     /// The bytes are damaged.
     pub(super) fn from_bytes(bytes: &[u8], is_keyed: bool) -> Result<ReplacedRows> {
-        let plain = zstd::stream::decode_all(bytes).map_err(|error| damaged().caused_by(error))?;
-        if plain.len() > BYTES_MAX {
-            return Err(damaged());
-        }
+        let plain = decompressed(bytes, BYTES_MAX)?;
         let mut reader = StreamReader::try_new(plain.as_slice(), None)?;
         let batch = reader.next().ok_or_else(damaged)??;
         if is_keyed {
@@ -146,6 +144,17 @@ impl ReplacedRows {
             }
         }
     }
+}
+
+/// Decompresses bytes; more than allowed are never in memory.
+fn decompressed(bytes: &[u8], bytes_max: u64) -> Result<Vec<u8>> {
+    let read = || {
+        let mut plain = Vec::new();
+        zstd::stream::Decoder::new(bytes)?.take(bytes_max + 1).read_to_end(&mut plain)?;
+        Ok::<_, std::io::Error>(plain)
+    };
+    let plain = read().map_err(|error| damaged().caused_by(error))?;
+    if plain.len() as u64 > bytes_max { Err(damaged()) } else { Ok(plain) }
 }
 
 fn rows_to_batch(rows: &[ReplacedRow]) -> Result<RecordBatch> {
@@ -172,6 +181,7 @@ fn rows_from_batch(batch: &RecordBatch) -> Option<Vec<ReplacedRow>> {
 
 fn damaged() -> Error {
     Error::new(ErrorKind::State, "the keys that a checkpoint deletes cannot be read")
+        .hint("The checkpoint is damaged: start the job from another one, or without.")
 }
 
 #[cfg(test)]
@@ -195,6 +205,13 @@ mod tests {
             bytes.truncate(bytes.len() / 2);
             assert!(ReplacedRows::from_bytes(&bytes, is_keyed).is_err());
         }
+    }
+
+    #[test]
+    fn no_more_is_decompressed_than_may_be() {
+        let bytes = zstd::bulk::compress(&[0; 1_000], LEVEL).unwrap();
+        assert_eq!(decompressed(&bytes, 1_000).unwrap().len(), 1_000);
+        assert_eq!(decompressed(&bytes, 999).unwrap_err().message(), damaged().message());
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Seek, Write};
 use std::path::PathBuf;
 
-use arrow::array::{Array, RecordBatch};
+use arrow::array::RecordBatch;
 use arrow::compute::interleave_record_batch;
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::reader::StreamReader;
@@ -14,6 +14,7 @@ use arrow::ipc::writer::StreamWriter;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
+use crate::connector::iceberg::write::row_bytes::row_bytes;
 use crate::error::{Error, ErrorKind, Result};
 
 /// The rows of a batch that is made of chosen rows: what is written and read again lies in pieces of this size.
@@ -162,7 +163,7 @@ impl MemoryRows {
             Error::unsupported("more than 4 billion rows of one writer between two checkpoints")
                 .hint("Let the job make checkpoints more often.")
         })?;
-        self.bytes += bytes_of(&rows);
+        self.bytes += row_bytes(&rows);
         self.starts.push(self.row_count);
         self.row_count = end - self.first;
         self.batches.push(rows);
@@ -216,14 +217,6 @@ impl SpilledRows {
         })
         .await
     }
-}
-
-/// Returns how many bytes of buffers the rows take: those of a slice are counted by its length.
-fn bytes_of(rows: &RecordBatch) -> usize {
-    let column = |column: &arrow::array::ArrayRef| {
-        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
-    };
-    rows.columns().iter().map(column).sum()
 }
 
 /// Creates a file that can be written and read as long as it is open, and by nobody else.

@@ -12,10 +12,9 @@ use arrow::datatypes::{DataType as ArrowType, Decimal128Type};
 use iceberg::spec::Schema;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::connector::iceberg::type_mapping;
+use crate::connector::iceberg::type_mapping::{self, arrow_type_name};
 use crate::connector::iceberg::write::file_schema::WrittenColumns;
 use crate::error::{Error, Result};
-use crate::schema::DataType;
 use crate::state::{RowCodec, hash_rows, key_group};
 
 /// Tells rows apart.
@@ -205,8 +204,8 @@ impl IdentityColumn {
             let message = format!(
                 "column '{}' has become {} in the table, and holds values that {} cannot have",
                 self.name,
-                type_name(values.data_type()),
-                type_name(&self.data_type)
+                arrow_type_name(values.data_type()),
+                arrow_type_name(&self.data_type)
             );
             Error::rejected(message)
                 .hint("Start the job again, so that it knows the new type.")
@@ -237,11 +236,6 @@ fn identity_columns(
         Ok(IdentityColumn { at, name, id, data_type })
     };
     columns.map(column).collect()
-}
-
-/// Returns the name of a type as SQL has it.
-fn type_name(data_type: &ArrowType) -> String {
-    DataType::from_arrow(data_type).map_or_else(|| data_type.to_string(), |of| of.summary())
 }
 
 #[cfg(test)]

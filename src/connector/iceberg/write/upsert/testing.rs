@@ -16,8 +16,9 @@ use tempfile::TempDir;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode, RowKind};
 use crate::connector::iceberg::catalog::{CommitCatalog, HadoopCatalog};
-use crate::connector::iceberg::commit::{FileRemoval, SnapshotChange, TableFile, commit_snapshot};
-use crate::connector::iceberg::scan::{KeyReadOptions, live_files, read_keys};
+use crate::connector::iceberg::commit::{FileRemoval, SnapshotChange, commit_snapshot};
+use crate::connector::iceberg::manifest::TableFile;
+use crate::connector::iceberg::scan::{live_files, read_keys};
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::write::data_file_writer::{DataFileWriter, RowTraits};
@@ -123,7 +124,7 @@ pub(super) async fn rows_at(table: &IcebergTable, snapshot: Option<i64>) -> Vec<
 async fn places_at(table: &IcebergTable, snapshot: Option<i64>) -> Vec<(Row, Arc<TableFile>, u64)> {
     let files = live_files(table, snapshot).await.unwrap();
     let data: Vec<Arc<TableFile>> = files.iter().map(|file| Arc::clone(&file.data)).collect();
-    let read = read_keys(table, files.into(), &[1, 2, 3], KeyReadOptions::default());
+    let read = read_keys(table, files.into(), &[1, 2, 3], None);
     let read: Vec<_> = read.try_collect().await.unwrap();
     let mut places = Vec::new();
     for rows in read {
@@ -391,13 +392,25 @@ impl OtherEngine<'_> {
 
     /// Deletes rows by their positions.
     pub(super) async fn delete(&self, is_chosen: impl Fn(&Row) -> bool) {
+        let mut places = places_at(&self.0.table().await, None).await;
+        places.retain(|(row, ..)| is_chosen(row));
+        self.delete_places(places).await;
+    }
+
+    /// Deletes one of several equal rows, the first or the last.
+    pub(super) async fn delete_one(&self, row: &Row, is_last: bool) {
+        let mut places = places_at(&self.0.table().await, None).await;
+        places.retain(|(other, ..)| other == row);
+        let chosen = if is_last { places.pop() } else { places.into_iter().next() };
+        self.delete_places(chosen.into_iter().collect()).await;
+    }
+
+    async fn delete_places(&self, places: Vec<(Row, Arc<TableFile>, u64)>) {
         let table = self.0.table().await;
         let mut by_file: BTreeMap<String, (Arc<TableFile>, Vec<u64>)> = BTreeMap::new();
-        for (row, file, position) in places_at(&table, None).await {
-            if is_chosen(&row) {
-                let path = file.file.file_path().to_owned();
-                by_file.entry(path).or_insert_with(|| (file, Vec::new())).1.push(position);
-            }
+        for (_, file, position) in places {
+            let path = file.file.file_path().to_owned();
+            by_file.entry(path).or_insert_with(|| (file, Vec::new())).1.push(position);
         }
         let deleted = by_file.into_iter().map(|(path, (file, positions))| DeletedRows {
             path,
@@ -409,7 +422,8 @@ impl OtherEngine<'_> {
         let settings = WriteSettings::new(&Properties::new(&BTreeMap::new(), metadata), metadata).unwrap();
         let names = Arc::new(FileNames::new("other", 0));
         let writer = PositionDeleteWriter::new(&table, Arc::new(settings), names).unwrap();
-        let deletes = writer.write(deleted.collect()).await.unwrap();
+        let mut deletes = Vec::new();
+        writer.write(deleted.collect(), &mut deletes).await.unwrap();
         if !deletes.is_empty() {
             self.commit(SnapshotChange { deletes, ..SnapshotChange::default() }).await;
         }

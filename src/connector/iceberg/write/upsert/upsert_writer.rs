@@ -16,17 +16,20 @@ use async_trait::async_trait;
 
 use super::image_order::{ImageOrder, sorted_by_key};
 use super::index_sync::{IndexSync, Ownership};
+use super::indexed_files::IndexedFiles;
 use super::key_positions::{KeyPositions, RowPosition};
 use super::net_effect::{Images, NetChange, NetEffect};
 use super::replaced_rows::{Lookup, ReplacedRow, ReplacedRows};
 use super::row_identity::{Identified, RowIdentity, row_hash_of};
 use super::synced_groups::SyncedGroups;
 use crate::changelog::ChangelogBatch;
-use crate::connector::iceberg::commit::{TableFile, lineage_of, reload_same};
+use crate::connector::iceberg::commit::{lineage_of, reload_same};
+use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::iceberg::write::data_file_writer::{DataFileWriter, RowPlace, RowTraits};
+use crate::connector::iceberg::write::data_file_writer::{DataFileWriter, RowTraits, WrittenRow};
 use crate::connector::iceberg::write::file_names::FileNames;
 use crate::connector::iceberg::write::file_schema::WrittenColumns;
+use crate::connector::iceberg::write::iceberg_committer::discard_files;
 use crate::connector::iceberg::write::position_delete_writer::{DeletedRows, PositionDeleteWriter};
 use crate::connector::iceberg::write::prepared_files::{PreparedFiles, Replaced};
 use crate::connector::iceberg::write::write_options::WriteOptions;
@@ -137,15 +140,16 @@ impl UpsertWriter {
         let base = self.sync.bring(table, &mut self.index, &self.identity, wanted).await?;
         self.has_prepared = true;
         let (deleted, replaced) = self.take_replaced(&change)?;
-        prepared.deletes = deletes.write(deleted).await?;
-        let numbers = self.write_images(&change, order.as_ref(), &mut data, prepared).await?;
+        deletes.write(deleted, &mut prepared.deletes).await?;
+        self.write_images(&change, order.as_ref(), &mut data, prepared).await?;
         self.index.settle(&change.touched);
-        self.index.purge();
+        self.index.purge(self.sync.take_reread());
         let files: Vec<TableFile> = prepared.data.iter().chain(&prepared.deletes).cloned().collect();
         let (uuid, lookup) = (metadata.uuid(), Lookup { base, replaced });
         let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, Replaced::Nothing, &files)?
             .with_lookup(&lookup)?;
-        self.sync.prepared(files.id.clone(), checkpoint, numbers);
+        let written = prepared.data.iter().map(|file| IndexedFiles::hash_of(file.file.file_path()));
+        self.sync.prepared(files.id.clone(), checkpoint, written.collect());
         Ok(files)
     }
 
@@ -164,9 +168,9 @@ impl UpsertWriter {
             let file = of_file.first().and_then(|position| self.index.files.location(position.file));
             let file = file.ok_or_else(|| Error::internal("a row is in a file that is not in the table"))?;
             deleted.push(DeletedRows {
-                path: file.file.file_path().to_owned(),
+                path: file.path.clone(),
                 spec_id: file.spec_id,
-                partition: file.file.partition().clone(),
+                partition: file.partition.clone(),
                 positions: of_file.iter().map(|position| u64::from(position.row)).collect(),
             });
         }
@@ -202,32 +206,30 @@ impl UpsertWriter {
         Ok(replaced)
     }
 
-    /// Writes the new rows and puts them into the index; returns the numbers of their files there.
+    /// Writes the new rows and puts them into the index.
     async fn write_images(
         &mut self,
         change: &NetChange,
         order: Option<&ImageOrder>,
         data: &mut DataFileWriter,
         prepared: &mut Prepared,
-    ) -> Result<Vec<u32>> {
-        let mut numbers = Vec::new();
+    ) -> Result<()> {
         for images in &change.images {
             let (rows, order) = self.ordered(change, images, order).await?;
-            let mut places: Vec<RowPlace> = Vec::with_capacity(images.slots.len());
+            let mut places: Vec<WrittenRow> = Vec::with_capacity(images.slots.len());
             for rows in rows {
                 places.extend(data.write_placed(&rows).await?);
             }
             // Every part is sorted for itself, so it has files of its own.
             let files = data.finish().await?;
-            let first = numbers.len();
-            numbers.extend(files.iter().map(|file| self.index.files.add(&Arc::new(file.clone()))));
+            let numbers: Vec<u32> = files.iter().map(|file| self.index.files.add(file)).collect();
             prepared.data.extend(files);
             for (at, place) in order.iter().zip(places) {
-                let file = numbers[first + place.file as usize];
+                let file = numbers[place.file as usize];
                 self.index.add(images.slots[*at as usize], RowPosition { file, row: place.position });
             }
         }
-        Ok(numbers)
+        Ok(())
     }
 
     /// Returns new rows in the order in which they are written, and that order: positions in `images.slots`.
@@ -274,10 +276,8 @@ impl SinkWriter for UpsertWriter {
         let files = match self.prepare(&table, checkpoint, &mut prepared).await {
             Ok(files) => files,
             Err(error) => {
-                let written = prepared.data.iter().chain(&prepared.deletes);
-                let written: Vec<String> = written.map(|file| file.file.file_path().to_owned()).collect();
-                // What stays behind is garbage, and the error is what matters.
-                let _ = table.files().delete_all(written).await;
+                discard_files(&table, &prepared.data).await;
+                discard_files(&table, &prepared.deletes).await;
                 return Err(error);
             }
         };

@@ -21,13 +21,13 @@ use super::read_column::ReadColumn;
 
 /// What is known of one file before it is opened.
 #[derive(Debug, Clone)]
-pub(super) struct ColumnAdapterFactory {
+pub(in crate::connector::iceberg::scan) struct ColumnAdapterFactory {
     /// The columns of the read, in the order of its schema.
-    pub(super) columns: Arc<[ReadColumn]>,
+    pub(in crate::connector::iceberg::scan) columns: Arc<[ReadColumn]>,
     /// Values that the file's partition gives to columns, by field id.
-    pub(super) constants: Arc<HashMap<i32, ScalarValue>>,
+    pub(in crate::connector::iceberg::scan) constants: Arc<HashMap<i32, ScalarValue>>,
     /// The table's name mapping.
-    pub(super) mapping: Option<Arc<NameMapping>>,
+    pub(in crate::connector::iceberg::scan) mapping: Option<Arc<NameMapping>>,
 }
 
 impl PhysicalExprAdapterFactory for ColumnAdapterFactory {
@@ -80,7 +80,7 @@ impl ColumnAdapter {
 ///
 /// # Errors
 /// The column must not be NULL and has neither.
-pub(super) fn value_of_missing(
+pub(in crate::connector::iceberg::scan) fn value_of_missing(
     column: &ReadColumn,
     constants: &HashMap<i32, ScalarValue>,
 ) -> Result<ScalarValue, ArrowError> {

@@ -13,6 +13,7 @@ use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::conversion::{Conversion, Step, StructField};
 use super::read_column::{Children, ReadColumn};
+use crate::connector::iceberg::type_mapping::arrow_type_name;
 use crate::error::{Error, Result};
 
 /// A field of a file.
@@ -25,13 +26,13 @@ struct FileField {
 
 /// The columns of a file.
 #[derive(Debug, Clone)]
-pub(super) struct FileColumns {
+pub(in crate::connector::iceberg::scan) struct FileColumns {
     fields: Vec<FileField>,
 }
 
 /// Where the values of a wanted column come from.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum ColumnSource {
+pub(in crate::connector::iceberg::scan) enum ColumnSource {
     /// From a column of the file, by its position.
     File(usize, Conversion),
     /// The file does not have it.
@@ -42,7 +43,9 @@ pub(super) enum ColumnSource {
 ///
 /// # Errors
 /// The property cannot be parsed.
-pub(super) fn name_mapping(metadata: &TableMetadata) -> Result<Option<Arc<NameMapping>>> {
+pub(in crate::connector::iceberg::scan) fn name_mapping(
+    metadata: &TableMetadata,
+) -> Result<Option<Arc<NameMapping>>> {
     let Some(text) = metadata.properties().get(DEFAULT_SCHEMA_NAME_MAPPING) else { return Ok(None) };
     let mapping = serde_json::from_str(text).map_err(|error| {
         Error::data(format!("table property '{DEFAULT_SCHEMA_NAME_MAPPING}' holds no name mapping"))
@@ -53,7 +56,10 @@ pub(super) fn name_mapping(metadata: &TableMetadata) -> Result<Option<Arc<NameMa
 
 impl FileColumns {
     /// Finds the ids of a file's columns.
-    pub(super) fn new(columns: &Fields, mapping: Option<&NameMapping>) -> FileColumns {
+    pub(in crate::connector::iceberg::scan) fn new(
+        columns: &Fields,
+        mapping: Option<&NameMapping>,
+    ) -> FileColumns {
         let fields = if columns.iter().any(has_id) {
             columns.iter().map(with_own_ids).collect()
         } else if let Some(mapping) = mapping {
@@ -72,7 +78,10 @@ impl FileColumns {
     ///
     /// # Errors
     /// The file's type cannot be read as the wanted one.
-    pub(super) fn source_of(&self, column: &ReadColumn) -> Result<ColumnSource, ArrowError> {
+    pub(in crate::connector::iceberg::scan) fn source_of(
+        &self,
+        column: &ReadColumn,
+    ) -> Result<ColumnSource, ArrowError> {
         match self.fields.iter().position(|field| field.id == Some(column.id)) {
             Some(index) => Ok(ColumnSource::File(index, convert(&self.fields[index], column)?)),
             None => Ok(ColumnSource::Missing),
@@ -144,9 +153,10 @@ fn convert(file: &FileField, column: &ReadColumn) -> Result<Conversion, ArrowErr
         }
         (_, data_type) => {
             return Err(ArrowError::CastError(format!(
-                "column '{}' of type {data_type} cannot be read as {}",
+                "column '{}' of type {} cannot be read as {}",
                 target.name(),
-                target.data_type()
+                arrow_type_name(data_type),
+                arrow_type_name(target.data_type())
             )));
         }
     };
@@ -171,7 +181,9 @@ fn struct_field(file: &FileField, column: &ReadColumn) -> Result<StructField, Ar
 ///
 /// # Errors
 /// The column must not be NULL and has no default.
-pub(super) fn missing_value(column: &ReadColumn) -> Result<ScalarValue, ArrowError> {
+pub(in crate::connector::iceberg::scan) fn missing_value(
+    column: &ReadColumn,
+) -> Result<ScalarValue, ArrowError> {
     match &column.default {
         Some(default) => Ok(default.clone()),
         None if !column.required => Ok(ScalarValue::try_new_null(column.field.data_type())?),

@@ -19,10 +19,9 @@ use parquet::file::metadata::RowGroupMetaData;
 use roaring::RoaringTreemap;
 use tokio::sync::OnceCell;
 
-use super::delete_index::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, DeleteFile, FileDeletes};
-use super::manifests::read_all;
-use super::parquet_files::ParquetFiles;
-use super::read_error::FileRole;
+use super::super::parquet_files::ParquetFiles;
+use super::delete_index::{DeleteFile, FileDeletes};
+use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, FileRole, read_all};
 use crate::error::{Error, Result};
 
 /// How many delete files of one data file are read at the same time.
@@ -40,16 +39,16 @@ enum Deleted {
     Files(HashMap<String, RoaringTreemap>),
 }
 
-/// Reads position deletes for a scan, and keeps those that several data files share.
+/// Reads position deletes for a scan, and keeps them: several data files share them, or several ranges of one file.
 #[derive(Debug)]
-pub(super) struct PositionDeletes {
+pub(in crate::connector::iceberg::scan) struct PositionDeletes {
     files: ParquetFiles,
     shared: Mutex<HashMap<String, Arc<OnceCell<Deleted>>>>,
 }
 
 impl PositionDeletes {
     /// Reads nothing yet.
-    pub(super) fn new(files: ParquetFiles) -> PositionDeletes {
+    pub(in crate::connector::iceberg::scan) fn new(files: ParquetFiles) -> PositionDeletes {
         PositionDeletes { files, shared: Mutex::new(HashMap::new()) }
     }
 
@@ -57,7 +56,11 @@ impl PositionDeletes {
     ///
     /// # Errors
     /// A delete file is missing or damaged.
-    pub(super) async fn of_file(&self, path: &str, deletes: &FileDeletes) -> Result<RoaringTreemap> {
+    pub(in crate::connector::iceberg::scan) async fn of_file(
+        &self,
+        path: &str,
+        deletes: &FileDeletes,
+    ) -> Result<RoaringTreemap> {
         if let Some(vector) = &deletes.vector {
             return self.read_vector(vector).await;
         }
@@ -74,17 +77,12 @@ impl PositionDeletes {
 
     /// Returns what one delete file says of a data file.
     async fn add_positions(&self, path: &str, delete: &DeleteFile) -> Result<RoaringTreemap> {
-        if delete.referenced_data_file().is_some() {
-            return match self.read_positions(delete, true).await? {
-                Deleted::OneFile(positions) => Ok(positions),
-                Deleted::Files(mut files) => Ok(files.remove(path).unwrap_or_default()),
-            };
-        }
         let cell = {
             let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(shared.entry(delete.file.file.file_path().to_owned()).or_default())
         };
-        let deleted = cell.get_or_try_init(|| self.read_positions(delete, false)).await?;
+        let is_for_one_file = delete.file.referenced_data_file().is_some();
+        let deleted = cell.get_or_try_init(|| self.read_positions(delete, is_for_one_file)).await?;
         Ok(match deleted {
             Deleted::OneFile(positions) => positions.clone(),
             Deleted::Files(files) => files.get(path).cloned().unwrap_or_default(),
@@ -233,7 +231,10 @@ fn insert(positions: &mut RoaringTreemap, value: i64) -> Result<()> {
 }
 
 /// Describes which rows of a file are left, for DataFusion's Parquet reader.
-pub(super) fn access_plan(row_groups: &[RowGroupMetaData], deleted: &RoaringTreemap) -> ParquetAccessPlan {
+pub(in crate::connector::iceberg::scan) fn access_plan(
+    row_groups: &[RowGroupMetaData],
+    deleted: &RoaringTreemap,
+) -> ParquetAccessPlan {
     let mut start = 0_u64;
     let access = row_groups.iter().map(|row_group| {
         let rows = start..start + u64::try_from(row_group.num_rows()).unwrap_or_default();

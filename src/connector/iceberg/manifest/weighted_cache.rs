@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 /// Values by the location of their file; those unused for longest go when the limit is passed.
 #[derive(Debug)]
-pub(super) struct WeightedCache<V> {
+pub(in crate::connector::iceberg) struct WeightedCache<V> {
     bytes_max: usize,
     state: Mutex<State<V>>,
 }
@@ -26,12 +26,12 @@ struct Entry<V> {
 
 impl<V> WeightedCache<V> {
     /// Makes a cache of so many bytes.
-    pub(super) fn new(bytes_max: usize) -> WeightedCache<V> {
+    pub(in crate::connector::iceberg) fn new(bytes_max: usize) -> WeightedCache<V> {
         WeightedCache { bytes_max, state: Mutex::new(State { entries: HashMap::new(), bytes: 0, clock: 0 }) }
     }
 
     /// Returns what a file holds, if it is known.
-    pub(super) fn get(&self, location: &str) -> Option<Arc<V>> {
+    pub(in crate::connector::iceberg) fn get(&self, location: &str) -> Option<Arc<V>> {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.clock += 1;
         let now = state.clock;
@@ -41,7 +41,7 @@ impl<V> WeightedCache<V> {
     }
 
     /// Keeps what a file holds, with the bytes that it takes in memory. What is larger than the whole cache is not kept.
-    pub(super) fn insert(&self, location: &str, value: Arc<V>, bytes: usize) {
+    pub(in crate::connector::iceberg) fn insert(&self, location: &str, value: Arc<V>, bytes: usize) {
         let bytes = bytes + location.len() + size_of::<Entry<V>>();
         if bytes > self.bytes_max {
             return;

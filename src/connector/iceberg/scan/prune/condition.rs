@@ -1,19 +1,19 @@
 //! A query's conditions as tests on columns: what files can be ruled out by. What is not understood counts as true.
 
-use arrow::datatypes::DataType as ArrowType;
+use arrow::datatypes::{DataType as ArrowType, TimeUnit};
 use datafusion::common::ScalarValue;
 use datafusion::logical_expr::{Between, BinaryExpr, Cast, Expr, Operator};
 use iceberg::spec::{PrimitiveType, Type};
 
+use super::super::columns::ReadColumn;
 use super::bounds::{BoundValue, Test};
-use super::read_column::ReadColumn;
 
 /// The greatest number up to which all integers are doubles.
 const DOUBLE_INTEGER_MAX: f64 = 9_007_199_254_740_991.0;
 
 /// A condition on rows.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Condition {
+pub(in crate::connector::iceberg::scan) enum Condition {
     /// Holds, as far as we know.
     True,
     /// Holds for no row.
@@ -26,23 +26,26 @@ pub(super) enum Condition {
 
 /// A test of a column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ColumnTest {
+pub(in crate::connector::iceberg::scan) struct ColumnTest {
     /// The column's field id.
-    pub(super) id: i32,
+    pub(in crate::connector::iceberg::scan) id: i32,
     /// Its type.
-    pub(super) column: PrimitiveType,
+    pub(in crate::connector::iceberg::scan) column: PrimitiveType,
     /// What is asked of it.
-    pub(super) test: Test,
+    pub(in crate::connector::iceberg::scan) test: Test,
 }
 
 impl Condition {
     /// Takes the conditions of a scan, all of which must hold.
-    pub(super) fn of_filters(filters: &[Expr], columns: &[ReadColumn]) -> Condition {
+    pub(in crate::connector::iceberg::scan) fn of_filters(
+        filters: &[Expr],
+        columns: &[ReadColumn],
+    ) -> Condition {
         and(filters.iter().map(|filter| condition(filter, columns)).collect())
     }
 
     /// Returns whether the condition can hold where each test can hold on its own.
-    pub(super) fn may_hold(&self, test: &dyn Fn(&ColumnTest) -> bool) -> bool {
+    pub(in crate::connector::iceberg::scan) fn may_hold(&self, test: &dyn Fn(&ColumnTest) -> bool) -> bool {
         match self {
             Condition::True => true,
             Condition::False => false,
@@ -337,10 +340,12 @@ fn reads_as_is(column: &PrimitiveType, read: &ArrowType) -> bool {
         (P::Decimal { precision, scale }, A::Decimal128(read_precision, read_scale)) => {
             *precision == u32::from(*read_precision) && i64::from(*scale) == i64::from(*read_scale)
         }
-        (P::Int | P::Long | P::Float | P::Double | P::Decimal { .. }, _) => false,
-        // A time loses its microseconds, so that equal ones may differ in the file.
-        (P::Time, _) => false,
-        _ => true,
+        // A coarser type loses digits, so that equal values may differ in the file. Every type that is read of a time is coarser.
+        (P::Timestamp | P::Timestamptz, A::Timestamp(unit, _)) => *unit >= TimeUnit::Microsecond,
+        (P::TimestampNs | P::TimestamptzNs, A::Timestamp(unit, _)) => *unit >= TimeUnit::Nanosecond,
+        (P::Date, A::Date32) | (P::Boolean, A::Boolean) => true,
+        (P::String, A::Utf8) | (P::Binary | P::Fixed(_) | P::Uuid, A::Binary) => true,
+        _ => false,
     }
 }
 
@@ -480,6 +485,26 @@ mod tests {
         assert_eq!(whole(!col("i").gt(lit(1))), Condition::True);
         assert_eq!(whole(col("t").eq(lit(ScalarValue::Time32Millisecond(Some(1))))), Condition::True);
         assert_eq!(test(col("i").eq(lit(1)).and(col("x").gt(lit(1.0)))), Test::OneOf(vec![number(1)]));
+    }
+
+    #[test]
+    fn a_timestamp_that_is_read_in_a_coarser_unit_rules_nothing_out() {
+        let stored = |column| NestedField::optional(1, "ts", Type::Primitive(column));
+        let read = |column, unit| {
+            let field = arrow::datatypes::Field::new("ts", ArrowType::Timestamp(unit, None), true);
+            ReadColumn::with_type(&stored(column), std::sync::Arc::new(field)).unwrap()
+        };
+        let millis = col("ts").eq(lit(ScalarValue::TimestampMillisecond(Some(1), None)));
+        for (column, unit, is_exact) in [
+            (PrimitiveType::Timestamp, TimeUnit::Millisecond, false),
+            (PrimitiveType::Timestamp, TimeUnit::Microsecond, true),
+            (PrimitiveType::Timestamp, TimeUnit::Nanosecond, true),
+            (PrimitiveType::TimestampNs, TimeUnit::Microsecond, false),
+            (PrimitiveType::TimestampNs, TimeUnit::Nanosecond, true),
+        ] {
+            let condition = Condition::of_filters(std::slice::from_ref(&millis), &[read(column, unit)]);
+            assert_eq!(condition != Condition::True, is_exact, "{unit:?}");
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use iceberg::spec::{Datum, PrimitiveLiteral, PrimitiveType};
 
 /// A value in the terms of its column: integers, dates, times and timestamps by their number, decimals without their point.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum BoundValue {
+pub(in crate::connector::iceberg::scan) enum BoundValue {
     Boolean(bool),
     Number(i128),
     Float(f64),
@@ -18,7 +18,10 @@ pub(super) enum BoundValue {
 
 impl BoundValue {
     /// Returns a value of the metadata for a column of the given type; None if it cannot be compared with those of the column.
-    pub(super) fn of_datum(datum: &Datum, column: &PrimitiveType) -> Option<BoundValue> {
+    pub(in crate::connector::iceberg::scan) fn of_datum(
+        datum: &Datum,
+        column: &PrimitiveType,
+    ) -> Option<BoundValue> {
         if !is_comparable(datum.data_type(), column) {
             return None;
         }
@@ -26,7 +29,7 @@ impl BoundValue {
     }
 
     /// Returns a value without its type; None if it has no order that all writers agree on.
-    pub(super) fn of_literal(literal: &PrimitiveLiteral) -> Option<BoundValue> {
+    pub(in crate::connector::iceberg::scan) fn of_literal(literal: &PrimitiveLiteral) -> Option<BoundValue> {
         Some(match literal {
             PrimitiveLiteral::Boolean(value) => BoundValue::Boolean(*value),
             PrimitiveLiteral::Int(value) => BoundValue::Number(i128::from(*value)),
@@ -44,7 +47,7 @@ impl BoundValue {
     }
 
     /// Compares two values of one column; None if one is NaN.
-    pub(super) fn compare(&self, other: &BoundValue) -> Option<Ordering> {
+    pub(in crate::connector::iceberg::scan) fn compare(&self, other: &BoundValue) -> Option<Ordering> {
         match (self, other) {
             (BoundValue::Boolean(left), BoundValue::Boolean(right)) => Some(left.cmp(right)),
             (BoundValue::Number(left), BoundValue::Number(right)) => Some(left.cmp(right)),
@@ -67,30 +70,31 @@ fn is_comparable(stored: &PrimitiveType, column: &PrimitiveType) -> bool {
 
 /// What is known of some values.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Bounds {
+pub(in crate::connector::iceberg::scan) struct Bounds {
     /// No value but NULL and NaN is below it.
-    pub(super) lower: Option<BoundValue>,
+    pub(in crate::connector::iceberg::scan) lower: Option<BoundValue>,
     /// No value but NULL and NaN is above it.
-    pub(super) upper: Option<BoundValue>,
+    pub(in crate::connector::iceberg::scan) upper: Option<BoundValue>,
     /// Whether one may be NULL.
-    pub(super) may_be_null: bool,
+    pub(in crate::connector::iceberg::scan) may_be_null: bool,
     /// Whether all are NULL.
-    pub(super) all_null: bool,
+    pub(in crate::connector::iceberg::scan) all_null: bool,
 }
 
 impl Bounds {
     /// Knows the one value.
-    pub(super) fn of_value(value: Option<BoundValue>) -> Bounds {
+    pub(in crate::connector::iceberg::scan) fn of_value(value: Option<BoundValue>) -> Bounds {
         Bounds { lower: value.clone(), upper: value, may_be_null: false, all_null: false }
     }
 
     /// Knows that all are NULL.
-    pub(super) const NULL: Bounds = Bounds { lower: None, upper: None, may_be_null: true, all_null: true };
+    pub(in crate::connector::iceberg::scan) const NULL: Bounds =
+        Bounds { lower: None, upper: None, may_be_null: true, all_null: true };
 }
 
 /// What is asked of a column's value.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Test {
+pub(in crate::connector::iceberg::scan) enum Test {
     IsNull,
     IsNotNull,
     Less(BoundValue),
@@ -105,7 +109,7 @@ pub(super) enum Test {
 
 impl Test {
     /// Returns whether the test can hold for one of the values.
-    pub(super) fn may_hold(&self, bounds: &Bounds) -> bool {
+    pub(in crate::connector::iceberg::scan) fn may_hold(&self, bounds: &Bounds) -> bool {
         match self {
             Test::IsNull => return bounds.may_be_null,
             _ if bounds.all_null => return false,

@@ -15,13 +15,16 @@ use super::conversion::Conversion;
 
 /// A column of a file as the wanted column.
 #[derive(Debug)]
-pub(super) struct ConvertExpr {
+pub(in crate::connector::iceberg::scan) struct ConvertExpr {
     column: Arc<dyn PhysicalExpr>,
     conversion: Arc<Conversion>,
 }
 
 impl ConvertExpr {
-    pub(super) fn new(column: Arc<dyn PhysicalExpr>, conversion: Arc<Conversion>) -> ConvertExpr {
+    pub(in crate::connector::iceberg::scan) fn new(
+        column: Arc<dyn PhysicalExpr>,
+        conversion: Arc<Conversion>,
+    ) -> ConvertExpr {
         ConvertExpr { column, conversion }
     }
 }
@@ -86,7 +89,7 @@ impl PhysicalExpr for ConvertExpr {
 /// value wherever DataFusion compares by Arrow's total order (ORDER BY with LIMIT, keys of joins, IN); and a bound of 0 may stand for
 /// -0. With the veil, what prunes by statistics does not see a column here.
 #[derive(Debug, Eq)]
-pub(super) struct VeiledColumn(Arc<dyn PhysicalExpr>);
+pub(in crate::connector::iceberg::scan) struct VeiledColumn(Arc<dyn PhysicalExpr>);
 
 impl Hash for VeiledColumn {
     fn hash<H: Hasher>(&self, state: &mut H) {
@@ -101,7 +104,7 @@ impl PartialEq for VeiledColumn {
 }
 
 impl VeiledColumn {
-    pub(super) fn new(column: Arc<dyn PhysicalExpr>) -> VeiledColumn {
+    pub(in crate::connector::iceberg::scan) fn new(column: Arc<dyn PhysicalExpr>) -> VeiledColumn {
         VeiledColumn(column)
     }
 }

@@ -4,26 +4,29 @@ use std::collections::BTreeMap;
 
 use iceberg::spec::{PartitionField, PartitionSpec, PrimitiveType, Struct, TableMetadata, Transform, Type};
 
+use crate::connector::iceberg::field_history::field_of_any_schema;
 use crate::error::{Error, Result};
 
 /// A field of partitions.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct PartitionColumn {
+pub(in crate::connector::iceberg) struct PartitionColumn {
     /// Its number, by which specs share it.
-    pub(super) field_id: i32,
+    pub(in crate::connector::iceberg) field_id: i32,
     /// Its name in the newest spec that has it.
-    pub(super) name: String,
+    pub(in crate::connector::iceberg) name: String,
     /// What makes its values.
-    pub(super) transform: Transform,
+    pub(in crate::connector::iceberg) transform: Transform,
     /// The type of its values.
-    pub(super) data_type: PrimitiveType,
+    pub(in crate::connector::iceberg) data_type: PrimitiveType,
 }
 
 /// Returns the fields that the partitions of any spec have, as far as the columns that they are made of are still there.
 ///
 /// # Errors
 /// A transform is not known, or a column was dropped from all schemas.
-pub(super) fn partition_columns(metadata: &TableMetadata) -> Result<Vec<PartitionColumn>> {
+pub(in crate::connector::iceberg) fn partition_columns(
+    metadata: &TableMetadata,
+) -> Result<Vec<PartitionColumn>> {
     let mut specs: Vec<_> = metadata.partition_specs_iter().collect();
     specs.sort_by_key(|spec| std::cmp::Reverse(spec.spec_id()));
     let mut columns: BTreeMap<i32, PartitionColumn> = BTreeMap::new();
@@ -48,12 +51,15 @@ pub(super) fn partition_columns(metadata: &TableMetadata) -> Result<Vec<Partitio
 ///
 /// # Errors
 /// As `partition_columns`.
-pub(super) fn spec_columns(metadata: &TableMetadata, spec: &PartitionSpec) -> Result<Vec<PartitionColumn>> {
+pub(in crate::connector::iceberg) fn spec_columns(
+    metadata: &TableMetadata,
+    spec: &PartitionSpec,
+) -> Result<Vec<PartitionColumn>> {
     spec.fields().iter().map(|field| partition_column(metadata, field)).collect()
 }
 
 /// Returns the values of a partition of one spec in the order of `columns`.
-pub(super) fn partition_values<'a>(
+pub(in crate::connector::iceberg) fn partition_values<'a>(
     columns: &'a [PartitionColumn],
     spec: &'a PartitionSpec,
     partition: &'a Struct,
@@ -68,7 +74,11 @@ pub(super) fn partition_values<'a>(
 ///
 /// # Errors
 /// The metadata has none of this number.
-pub(super) fn spec_of<'a>(metadata: &'a TableMetadata, id: i32, table: &str) -> Result<&'a PartitionSpec> {
+pub(in crate::connector::iceberg) fn spec_of<'a>(
+    metadata: &'a TableMetadata,
+    id: i32,
+    table: &str,
+) -> Result<&'a PartitionSpec> {
     metadata.partition_spec_by_id(id).map(std::convert::AsRef::as_ref).ok_or_else(|| {
         Error::data(format!(
             "the metadata of table '{table}' has no partition spec {id}, which its files name"
@@ -80,27 +90,27 @@ fn partition_column(metadata: &TableMetadata, field: &PartitionField) -> Result<
     let (name, transform) = (field.name.clone(), field.transform);
     if transform == Transform::Unknown {
         return Err(Error::unsupported(format!(
-            "partition field '{name}' has a transform that is not known"
-        )));
+            "partition field '{name}' of the Iceberg table at '{}' has a transform that is not known",
+            metadata.location()
+        ))
+        .hint("A newer version of Iceberg has made it. Use the table with the engine that did."));
     }
-    let source = source_type(metadata, field.source_id).ok_or_else(|| {
+    let source = field_of_any_schema(metadata, field.source_id).ok_or_else(|| {
         Error::data(format!(
-            "no schema has column {}, which partition field '{name}' is made of",
+            "no schema of the Iceberg table at '{}' has column {}, which partition field '{name}' is made of",
+            metadata.location(),
             field.source_id
         ))
     })?;
-    let result = transform.result_type(source).map_err(crate::connector::iceberg::error::from_iceberg)?;
+    let result =
+        transform.result_type(&source.field_type).map_err(crate::connector::iceberg::error::from_iceberg)?;
     match result {
         Type::Primitive(data_type) => {
             Ok(PartitionColumn { field_id: field.field_id, name, transform, data_type })
         }
-        _ => Err(Error::data(format!("partition field '{name}' is made of a nested column"))),
+        _ => Err(Error::data(format!(
+            "partition field '{name}' of the Iceberg table at '{}' is made of a nested column",
+            metadata.location()
+        ))),
     }
-}
-
-/// Returns the type of a column, which may be one that was dropped.
-fn source_type(metadata: &TableMetadata, id: i32) -> Option<&Type> {
-    let current = metadata.current_schema().field_by_id(id);
-    let field = current.or_else(|| metadata.schemas_iter().find_map(|schema| schema.field_by_id(id)))?;
-    Some(&field.field_type)
 }

@@ -3,6 +3,7 @@
 use std::error::Error as StdError;
 use std::sync::Arc;
 
+use iceberg::TableIdent;
 use object_store::Error as StoreError;
 
 use crate::connector::iceberg::table::IcebergTable;
@@ -10,7 +11,7 @@ use crate::error::Error;
 
 /// What a file is for a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FileRole {
+pub(in crate::connector::iceberg) enum FileRole {
     ManifestList,
     Manifest,
     DataFile,
@@ -34,15 +35,25 @@ impl FileRole {
 
 /// The table and the snapshot that are read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ReadContext {
+pub(in crate::connector::iceberg) struct ReadContext {
     table: Arc<str>,
     snapshot_id: Option<i64>,
 }
 
 impl ReadContext {
-    /// Describes a read of a snapshot.
-    pub(super) fn new(table: &IcebergTable, snapshot_id: Option<i64>) -> ReadContext {
-        ReadContext { table: table.ident().to_string().into(), snapshot_id }
+    /// Describes a read of a snapshot, if it is of one.
+    pub(in crate::connector::iceberg) fn new(table: &IcebergTable, snapshot_id: Option<i64>) -> ReadContext {
+        ReadContext { snapshot_id, ..ReadContext::of_table(table.ident()) }
+    }
+
+    /// Describes a read of a table, whatever the snapshot.
+    pub(in crate::connector::iceberg) fn of_table(table: &TableIdent) -> ReadContext {
+        ReadContext { table: table.to_string().into(), snapshot_id: None }
+    }
+
+    /// Describes the read of a snapshot of the same table.
+    pub(in crate::connector::iceberg) fn of_snapshot(&self, snapshot_id: i64) -> ReadContext {
+        ReadContext { table: Arc::clone(&self.table), snapshot_id: Some(snapshot_id) }
     }
 
     fn file(&self, role: FileRole, location: &str) -> String {
@@ -54,7 +65,12 @@ impl ReadContext {
     }
 
     /// Says that a store did not give a file, or a part of it.
-    pub(super) fn not_read(&self, role: FileRole, location: &str, cause: StoreError) -> Error {
+    pub(in crate::connector::iceberg) fn not_read(
+        &self,
+        role: FileRole,
+        location: &str,
+        cause: StoreError,
+    ) -> Error {
         let file = self.file(role, location);
         match cause {
             StoreError::NotFound { .. } => Error::not_found(format!("{file} is missing"))
@@ -67,7 +83,7 @@ impl ReadContext {
     }
 
     /// Says that a file holds something else than it should.
-    pub(super) fn damaged(
+    pub(in crate::connector::iceberg) fn damaged(
         &self,
         role: FileRole,
         location: &str,
@@ -77,7 +93,13 @@ impl ReadContext {
     }
 
     /// Says that a file is of a kind that is not read.
-    pub(super) fn unsupported(&self, role: FileRole, location: &str, why: &str, hint: &str) -> Error {
+    pub(in crate::connector::iceberg) fn unsupported(
+        &self,
+        role: FileRole,
+        location: &str,
+        why: &str,
+        hint: &str,
+    ) -> Error {
         Error::unsupported(format!("{} {why}", self.file(role, location))).hint(hint)
     }
 }

@@ -8,16 +8,10 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use iceberg::spec::{DataContentType, DataFileFormat, Datum, PrimitiveLiteral, Struct};
+use iceberg::spec::{DataContentType, DataFileFormat, Datum, PrimitiveLiteral};
 
-use super::manifests::ManifestedFile;
-use crate::connector::iceberg::commit::TableFile;
-
-/// The field id of the column `file_path` in position delete files.
-pub(super) const DELETE_FILE_PATH_ID: i32 = 2_147_483_546;
-
-/// The field id of the column `pos` in position delete files.
-pub(super) const DELETE_FILE_POS_ID: i32 = 2_147_483_545;
+use crate::connector::iceberg::manifest::{FileRole, ManifestedFile, PartitionKey, ReadContext, TableFile};
+use crate::error::Result;
 
 /// A file of deletes.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,18 +20,6 @@ pub(in crate::connector::iceberg) struct DeleteFile {
     pub(in crate::connector::iceberg) file: Arc<TableFile>,
     /// Its data sequence number.
     pub(in crate::connector::iceberg) sequence_number: i64,
-}
-
-impl DeleteFile {
-    /// Returns the data file that all its deletes are for, if it says so.
-    pub(in crate::connector::iceberg) fn referenced_data_file(&self) -> Option<String> {
-        let file = &self.file.file;
-        file.referenced_data_file().or_else(|| {
-            let (lower, upper) = path_bounds(&self.file);
-            // A bound that was cut would differ: the upper one is then rounded up.
-            (lower.is_some() && lower == upper).then(|| lower.unwrap_or_default().to_owned())
-        })
-    }
 }
 
 /// Equality deletes over the same columns with the same scope, oldest first.
@@ -72,28 +54,29 @@ impl FileDeletes {
     }
 }
 
-/// The values of a partition, with the spec they belong to.
-type Partition = (i32, Struct);
-
 /// All delete files of a snapshot.
 #[derive(Debug, Default)]
-pub(super) struct DeleteIndex {
+pub(in crate::connector::iceberg::scan) struct DeleteIndex {
     vectors: HashMap<String, Arc<DeleteFile>>,
     by_file: HashMap<String, Vec<Arc<DeleteFile>>>,
-    by_partition: HashMap<Partition, Vec<Arc<DeleteFile>>>,
-    equality: HashMap<Partition, Vec<Arc<EqualityGroup>>>,
+    by_partition: HashMap<PartitionKey, Vec<Arc<DeleteFile>>>,
+    equality: HashMap<PartitionKey, Vec<Arc<EqualityGroup>>>,
     equality_of_table: Vec<Arc<EqualityGroup>>,
 }
 
 /// The partition that equality deletes are for, unless they are for the whole table, and the columns that they compare.
-type EqualityScope = (Option<Partition>, Vec<i32>);
+type EqualityScope = (Option<PartitionKey>, Vec<i32>);
 
 impl DeleteIndex {
     /// Sorts delete files by what they apply to. `is_unpartitioned` tells it of a spec.
-    pub(super) fn build<'a>(
+    ///
+    /// # Errors
+    /// Equality deletes have no columns.
+    pub(in crate::connector::iceberg::scan) fn build<'a>(
         deletes: impl Iterator<Item = &'a ManifestedFile>,
         is_unpartitioned: impl Fn(i32) -> bool,
-    ) -> DeleteIndex {
+        context: &ReadContext,
+    ) -> Result<DeleteIndex> {
         let mut index = DeleteIndex::default();
         let mut equality: HashMap<EqualityScope, Vec<Arc<DeleteFile>>> = HashMap::new();
         for listed in deletes {
@@ -102,13 +85,18 @@ impl DeleteIndex {
                 file: Arc::clone(&listed.file),
                 sequence_number: listed.data_sequence_number,
             });
-            let partition = || (listed.file.spec_id, file.partition().clone());
+            let partition = || listed.file.partition_key();
             if file.content_type() == DataContentType::EqualityDeletes {
                 let mut ids = file.equality_ids().unwrap_or_default();
+                if ids.is_empty() {
+                    // A key of no columns would be that of all rows.
+                    let why = "its manifest does not say which columns it compares";
+                    return Err(context.damaged(FileRole::EqualityDeletes, file.file_path(), why));
+                }
                 ids.sort_unstable();
                 let scope = (!is_unpartitioned(listed.file.spec_id)).then(partition);
                 equality.entry((scope, ids)).or_default().push(delete);
-            } else if let Some(path) = delete.referenced_data_file() {
+            } else if let Some(path) = listed.file.referenced_data_file() {
                 if file.file_format() == DataFileFormat::Puffin {
                     index.add_vector(path, delete);
                 } else {
@@ -126,7 +114,7 @@ impl DeleteIndex {
                 None => index.equality_of_table.push(group),
             }
         }
-        index
+        Ok(index)
     }
 
     /// Adds a deletion vector; of several the newest counts.
@@ -138,18 +126,18 @@ impl DeleteIndex {
     }
 
     /// Returns what applies to a data file.
-    pub(super) fn deletes_of(&self, listed: &ManifestedFile) -> FileDeletes {
+    pub(in crate::connector::iceberg::scan) fn deletes_of(&self, listed: &ManifestedFile) -> FileDeletes {
         let (file, sequence_number) = (&listed.file.file, listed.data_sequence_number);
         let is_newer = |delete: &&Arc<DeleteFile>| delete.sequence_number >= sequence_number;
         let vector = self.vectors.get(file.file_path()).filter(is_newer).map(Arc::clone);
         let needs_partition = !self.by_partition.is_empty() || !self.equality.is_empty();
-        let partition = needs_partition.then(|| (listed.file.spec_id, file.partition().clone()));
+        let partition = needs_partition.then(|| listed.file.partition_key());
         let mut positions = Vec::new();
         if vector.is_none() {
             positions
                 .extend(self.by_file.get(file.file_path()).into_iter().flatten().filter(is_newer).cloned());
             let shared = partition.as_ref().and_then(|partition| self.by_partition.get(partition));
-            let may_name = |delete: &&Arc<DeleteFile>| path_may_be_in(&delete.file, file.file_path());
+            let may_name = |delete: &&Arc<DeleteFile>| delete.file.may_name(file.file_path());
             positions.extend(shared.into_iter().flatten().filter(is_newer).filter(may_name).cloned());
         }
         let of_partition = partition.as_ref().and_then(|partition| self.equality.get(partition));
@@ -197,22 +185,4 @@ fn is_not_above(lower: &PrimitiveLiteral, upper: &PrimitiveLiteral) -> bool {
         (L::Binary(lower), L::Binary(upper)) => lower <= upper,
         _ => true,
     }
-}
-
-/// Returns the bounds of the paths in a position delete file.
-fn path_bounds(delete: &TableFile) -> (Option<&str>, Option<&str>) {
-    fn text(bound: Option<&Datum>) -> Option<&str> {
-        match bound?.literal() {
-            PrimitiveLiteral::String(text) => Some(text),
-            _ => None,
-        }
-    }
-    let (lower, upper) = (delete.file.lower_bounds(), delete.file.upper_bounds());
-    (text(lower.get(&DELETE_FILE_PATH_ID)), text(upper.get(&DELETE_FILE_PATH_ID)))
-}
-
-/// Returns whether a position delete file may name a data file.
-fn path_may_be_in(delete: &TableFile, path: &str) -> bool {
-    let (lower, upper) = path_bounds(delete);
-    lower.is_none_or(|lower| lower <= path) && upper.is_none_or(|upper| path <= upper)
 }

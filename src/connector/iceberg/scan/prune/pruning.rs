@@ -7,11 +7,12 @@ use iceberg::spec::{Datum, FieldSummary, ManifestFile, PrimitiveType, TableMetad
 
 use super::bounds::{BoundValue, Bounds, Test};
 use super::condition::{ColumnTest, Condition};
-use crate::connector::iceberg::commit::TableFile;
+use crate::connector::iceberg::field_history::field_of_any_schema;
+use crate::connector::iceberg::manifest::TableFile;
 
 /// The conditions of a scan, ready to be asked.
 #[derive(Debug)]
-pub(super) struct Pruning {
+pub(in crate::connector::iceberg::scan) struct Pruning {
     condition: Condition,
     specs: HashMap<i32, Vec<PartitionField>>,
 }
@@ -27,12 +28,13 @@ struct PartitionField {
 
 impl Pruning {
     /// Prepares conditions for the files of a table.
-    pub(super) fn new(condition: Condition, metadata: &TableMetadata) -> Pruning {
+    pub(in crate::connector::iceberg::scan) fn new(
+        condition: Condition,
+        metadata: &TableMetadata,
+    ) -> Pruning {
         let fields = |spec: &iceberg::spec::PartitionSpecRef| {
             let field = |field: &iceberg::spec::PartitionField| {
-                let source = metadata.current_schema().field_by_id(field.source_id).or_else(|| {
-                    metadata.schemas_iter().find_map(|schema| schema.field_by_id(field.source_id))
-                });
+                let source = field_of_any_schema(metadata, field.source_id);
                 let value = source.and_then(|source| field.transform.result_type(&source.field_type).ok());
                 let value = match value {
                     Some(Type::Primitive(value)) => Some(value),
@@ -47,7 +49,7 @@ impl Pruning {
     }
 
     /// Returns whether a manifest may list files with wanted rows.
-    pub(super) fn may_match_manifest(&self, manifest: &ManifestFile) -> bool {
+    pub(in crate::connector::iceberg::scan) fn may_match_manifest(&self, manifest: &ManifestFile) -> bool {
         let (Some(fields), Some(summaries)) =
             (self.specs.get(&manifest.partition_spec_id), &manifest.partitions)
         else {
@@ -62,12 +64,12 @@ impl Pruning {
     }
 
     /// Returns whether the partition of a file may hold wanted rows.
-    pub(super) fn may_match_partition(&self, file: &TableFile) -> bool {
+    pub(in crate::connector::iceberg::scan) fn may_match_partition(&self, file: &TableFile) -> bool {
         self.condition.may_hold(&|test| self.partition_may_hold(test, file))
     }
 
     /// Returns whether a data file may hold wanted rows.
-    pub(super) fn may_match_file(&self, file: &TableFile) -> bool {
+    pub(in crate::connector::iceberg::scan) fn may_match_file(&self, file: &TableFile) -> bool {
         self.condition.may_hold(&|test| {
             self.partition_may_hold(test, file) && test.test.may_hold(&bounds_of_column(file, test))
         })
@@ -98,7 +100,7 @@ impl PartitionField {
     }
 
     fn project(&self, test: &ColumnTest) -> Option<Test> {
-        super::partition_transform::project(&self.transform, &test.column, &test.test)
+        super::projection::project(&self.transform, &test.column, &test.test)
     }
 }
 

@@ -17,17 +17,15 @@ use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use tokio::sync::OnceCell;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::conversion::Conversion;
+use super::super::columns::{ColumnSource, Conversion, FileColumns, ReadColumn};
+use super::super::parquet_files::ParquetFiles;
 use super::delete_index::{DeleteFile, EqualityGroup};
-use super::file_columns::{ColumnSource, FileColumns};
-use super::parquet_files::ParquetFiles;
-use super::read_column::ReadColumn;
-use super::read_error::FileRole;
+use crate::connector::iceberg::manifest::FileRole;
 use crate::error::{Error, Result};
 
 /// The keys that a group deletes.
 #[derive(Debug)]
-pub(super) struct DeletedKeys {
+pub(in crate::connector::iceberg::scan) struct DeletedKeys {
     converter: RowConverter,
     batches: Vec<Rows>,
     keys: HashTable<DeletedKey>,
@@ -43,7 +41,7 @@ struct DeletedKey {
 
 /// Reads equality deletes for a scan; each group once.
 #[derive(Debug)]
-pub(super) struct EqualityDeletes {
+pub(in crate::connector::iceberg::scan) struct EqualityDeletes {
     files: ParquetFiles,
     mapping: Option<Arc<NameMapping>>,
     /// The key columns of all groups, by field id.
@@ -54,7 +52,7 @@ pub(super) struct EqualityDeletes {
 
 impl EqualityDeletes {
     /// Reads nothing yet. `columns` holds the key columns of every group.
-    pub(super) fn new(
+    pub(in crate::connector::iceberg::scan) fn new(
         files: ParquetFiles,
         mapping: Option<Arc<NameMapping>>,
         columns: HashMap<i32, ReadColumn>,
@@ -66,7 +64,10 @@ impl EqualityDeletes {
     ///
     /// # Errors
     /// A delete file is missing or damaged.
-    pub(super) async fn keys_of(&self, group: &Arc<EqualityGroup>) -> Result<Arc<OnceCell<DeletedKeys>>> {
+    pub(in crate::connector::iceberg::scan) async fn keys_of(
+        &self,
+        group: &Arc<EqualityGroup>,
+    ) -> Result<Arc<OnceCell<DeletedKeys>>> {
         let cell = {
             let mut groups = self.groups.lock().unwrap_or_else(PoisonError::into_inner);
             Arc::clone(groups.entry(Arc::as_ptr(group) as usize).or_default())
@@ -191,7 +192,11 @@ impl DeletedKeys {
     ///
     /// # Errors
     /// The columns are not those of the group.
-    pub(super) fn left(&self, columns: &[ArrayRef], sequence_number: i64) -> Result<BooleanArray> {
+    pub(in crate::connector::iceberg::scan) fn left(
+        &self,
+        columns: &[ArrayRef],
+        sequence_number: i64,
+    ) -> Result<BooleanArray> {
         let rows = self.converter.convert_columns(&normalised(columns))?;
         let left = rows.iter().map(|key| {
             let is_same =

@@ -7,11 +7,16 @@ use datafusion::common::stats::Precision;
 use datafusion::common::{ColumnStatistics, ScalarValue, Statistics};
 use iceberg::spec::{Datum, PrimitiveType, Type};
 
-use super::live_files::LiveFile;
-use super::read_column::{ReadColumn, scalar};
+use super::super::columns::ReadColumn;
+use super::super::live_files::LiveFile;
+use crate::connector::iceberg::literal_value::scalar;
 
 /// Describes one data file, for ruling it out by conditions that become known while the query runs: deletes do not matter for that.
-pub(super) fn of_file(live: &LiveFile, columns: &[ReadColumn], wanted: &[bool]) -> Statistics {
+pub(in crate::connector::iceberg::scan) fn of_file(
+    live: &LiveFile,
+    columns: &[ReadColumn],
+    wanted: &[bool],
+) -> Statistics {
     let file = &live.data.file;
     let of_column = |(column, wanted): (&ReadColumn, &bool)| {
         let (Type::Primitive(primitive), true) = (&column.iceberg, *wanted) else {
@@ -41,7 +46,11 @@ pub(super) fn of_file(live: &LiveFile, columns: &[ReadColumn], wanted: &[bool]) 
 }
 
 /// Describes all rows of a scan.
-pub(super) fn of_scan(files: &[LiveFile], columns: &[ReadColumn], wanted: &[bool]) -> Statistics {
+pub(in crate::connector::iceberg::scan) fn of_scan(
+    files: &[LiveFile],
+    columns: &[ReadColumn],
+    wanted: &[bool],
+) -> Statistics {
     let is_whole = files.iter().all(|live| live.deletes.is_empty());
     let of_column = |(column, wanted): (&ReadColumn, &bool)| match (&column.iceberg, *wanted) {
         (Type::Primitive(primitive), true) => {

@@ -2,34 +2,34 @@
 
 use std::sync::Arc;
 
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::{DataType as ArrowType, FieldRef};
 use datafusion::common::ScalarValue;
-use iceberg::spec::{Literal, NestedField, PrimitiveLiteral, PrimitiveType, Type};
+use iceberg::spec::{Literal, NestedField, Type};
 
+use crate::connector::iceberg::literal_value::scalar;
 use crate::connector::iceberg::type_mapping::to_flink;
 use crate::error::{Error, Result};
 
 /// A column, or a field of one.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ReadColumn {
+pub(in crate::connector::iceberg::scan) struct ReadColumn {
     /// The field id.
-    pub(super) id: i32,
+    pub(in crate::connector::iceberg::scan) id: i32,
     /// Name and Arrow type of what is read.
-    pub(super) field: FieldRef,
+    pub(in crate::connector::iceberg::scan) field: FieldRef,
     /// Whether NULL must not be.
-    pub(super) required: bool,
+    pub(in crate::connector::iceberg::scan) required: bool,
     /// The Iceberg type.
-    pub(super) iceberg: Type,
+    pub(in crate::connector::iceberg::scan) iceberg: Type,
     /// What lies below.
-    pub(super) children: Children,
+    pub(in crate::connector::iceberg::scan) children: Children,
     /// What rows have that were written before there was such a column.
-    pub(super) default: Option<ScalarValue>,
+    pub(in crate::connector::iceberg::scan) default: Option<ScalarValue>,
 }
 
 /// The fields of a nested type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Children {
+pub(in crate::connector::iceberg::scan) enum Children {
     None,
     Struct(Vec<ReadColumn>),
     List(Box<ReadColumn>),
@@ -41,7 +41,7 @@ impl ReadColumn {
     ///
     /// # Errors
     /// A default value does not fit its type.
-    pub(super) fn of_field(nested: &NestedField) -> Result<ReadColumn> {
+    pub(in crate::connector::iceberg::scan) fn of_field(nested: &NestedField) -> Result<ReadColumn> {
         let flink = to_flink(&nested.field_type, nested.required);
         ReadColumn::with_type(nested, Arc::new(flink.to_field(&nested.name)))
     }
@@ -50,7 +50,10 @@ impl ReadColumn {
     ///
     /// # Errors
     /// The types have nothing in common, or a default value does not fit.
-    pub(super) fn with_type(nested: &NestedField, field: FieldRef) -> Result<ReadColumn> {
+    pub(in crate::connector::iceberg::scan) fn with_type(
+        nested: &NestedField,
+        field: FieldRef,
+    ) -> Result<ReadColumn> {
         let children = children_of(nested, &field)?;
         let default = match &nested.initial_default {
             Some(Literal::Primitive(literal)) => {
@@ -72,7 +75,8 @@ fn children_of(nested: &NestedField, field: &FieldRef) -> Result<Children> {
                     "column '{}' has no field '{}' in the Iceberg table",
                     nested.name,
                     target.name()
-                ))),
+                ))
+                .hint(format!("The Iceberg type of the column is {}.", nested.field_type))),
             };
             Children::Struct(targets.iter().map(column).collect::<Result<_>>()?)
         }
@@ -97,49 +101,5 @@ fn mismatch(nested: &NestedField, field: &FieldRef) -> Error {
         field.name(),
         nested.field_type
     ))
-}
-
-/// Returns a value of the metadata (a default, a partition's value) as a read yields it.
-///
-/// # Errors
-/// It does not fit the type.
-pub(super) fn scalar(literal: &PrimitiveLiteral, iceberg: &Type, target: &ArrowType) -> Result<ScalarValue> {
-    let natural = natural_scalar(literal, iceberg)
-        .ok_or_else(|| Error::data(format!("value {literal:?} of the table's metadata is no {iceberg}")))?;
-    if natural.data_type() == *target {
-        return Ok(natural);
-    }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = cast_with_options(&natural.to_array()?, target, &options)?;
-    Ok(ScalarValue::try_from_array(&cast, 0)?)
-}
-
-/// Returns a value in the Arrow type that is nearest to its Iceberg type. The value may be of an earlier, narrower type.
-fn natural_scalar(literal: &PrimitiveLiteral, iceberg: &Type) -> Option<ScalarValue> {
-    use {PrimitiveLiteral as L, PrimitiveType as P};
-    let Type::Primitive(primitive) = iceberg else { return None };
-    let utc = || Some("UTC".into());
-    Some(match (literal, primitive) {
-        (L::Boolean(value), P::Boolean) => ScalarValue::Boolean(Some(*value)),
-        (L::Int(value), P::Int) => ScalarValue::Int32(Some(*value)),
-        (L::Int(value), P::Long) => ScalarValue::Int64(Some(i64::from(*value))),
-        (L::Long(value), P::Long) => ScalarValue::Int64(Some(*value)),
-        (L::Float(value), P::Float) => ScalarValue::Float32(Some(value.0)),
-        (L::Float(value), P::Double) => ScalarValue::Float64(Some(f64::from(value.0))),
-        (L::Double(value), P::Double) => ScalarValue::Float64(Some(value.0)),
-        // A date whose column has become a timestamp is cast by Arrow.
-        (L::Int(value), P::Date | P::Timestamp | P::TimestampNs) => ScalarValue::Date32(Some(*value)),
-        (L::Long(value), P::Time) => ScalarValue::Time64Microsecond(Some(*value)),
-        (L::Long(value), P::Timestamp) => ScalarValue::TimestampMicrosecond(Some(*value), None),
-        (L::Long(value), P::Timestamptz) => ScalarValue::TimestampMicrosecond(Some(*value), utc()),
-        (L::Long(value), P::TimestampNs) => ScalarValue::TimestampNanosecond(Some(*value), None),
-        (L::Long(value), P::TimestamptzNs) => ScalarValue::TimestampNanosecond(Some(*value), utc()),
-        (L::String(value), P::String) => ScalarValue::Utf8(Some(value.clone())),
-        (L::UInt128(value), P::Uuid) => ScalarValue::Binary(Some(value.to_be_bytes().to_vec())),
-        (L::Binary(value), P::Uuid | P::Fixed(_) | P::Binary) => ScalarValue::Binary(Some(value.clone())),
-        (L::Int128(value), P::Decimal { precision, scale }) => {
-            ScalarValue::Decimal128(Some(*value), *precision as u8, *scale as i8)
-        }
-        _ => return None,
-    })
+    .hint(format!("Declare it as {}.", to_flink(&nested.field_type, nested.required).summary()))
 }

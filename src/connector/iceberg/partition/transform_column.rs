@@ -1,6 +1,4 @@
 //! Partition transforms over whole columns.
-//!
-//! The crate's own fail on binary columns, go wrong for nanoseconds before 1970 and may overflow behind a NULL, so they are not used.
 
 use std::sync::Arc;
 
@@ -15,30 +13,30 @@ use arrow::datatypes::{
 use iceberg::spec::{Literal, PrimitiveType, Transform};
 use uuid::Uuid;
 
+use super::transform::{
+    bucket_of_bytes, bucket_of_decimal, bucket_of_long, bucket_of_nanos, bytes_prefix, days_of_hours,
+    hours_of_days, hours_of_micros, hours_of_nanos, months_of_hours, text_prefix, truncated_decimal,
+    truncated_long, years_of_hours,
+};
+use crate::connector::iceberg::type_mapping::arrow_type_name;
 use crate::error::{Error, Result};
-use crate::schema::calendar::civil_from_days;
-
-const MICROS_PER_HOUR: i64 = 3_600_000_000;
-const HOURS_PER_DAY: i64 = 24;
 
 /// Applies a transform to a column, whose Arrow type is that of the table's files.
 ///
 /// # Errors
 /// The transform is unknown, or takes no values of this type.
-pub(super) fn transform_column(transform: Transform, column: &ArrayRef) -> Result<ArrayRef> {
+pub(in crate::connector::iceberg) fn transform_column(
+    transform: Transform,
+    column: &ArrayRef,
+) -> Result<ArrayRef> {
     let transformed = match transform {
         Transform::Identity => Some(Arc::clone(column)),
         Transform::Void => Some(new_null_array(column.data_type(), column.len())),
         Transform::Bucket(count) => bucket_column(column, count),
         Transform::Truncate(width) => truncate_column(column, width),
-        Transform::Year => {
-            per_hour(column, |hours| (civil_from_days(hours.div_euclid(HOURS_PER_DAY)).0 - 1970) as i32)
-        }
-        Transform::Month => per_hour(column, |hours| {
-            let (year, month, _) = civil_from_days(hours.div_euclid(HOURS_PER_DAY));
-            ((year - 1970) * 12 + i64::from(month) - 1) as i32
-        }),
-        Transform::Day => per_hour(column, |hours| hours.div_euclid(HOURS_PER_DAY) as i32).map(|days| {
+        Transform::Year => per_hour(column, years_of_hours),
+        Transform::Month => per_hour(column, months_of_hours),
+        Transform::Day => per_hour(column, days_of_hours).map(|days| {
             Arc::new(days.as_primitive::<Int32Type>().reinterpret_cast::<Date32Type>()) as ArrayRef
         }),
         Transform::Hour if column.data_type() == &ArrowType::Date32 => None,
@@ -49,22 +47,22 @@ pub(super) fn transform_column(transform: Transform, column: &ArrayRef) -> Resul
         }
     };
     transformed.ok_or_else(|| {
-        Error::unsupported(format!("partition transform {transform} takes no {}", column.data_type()))
+        let column = arrow_type_name(column.data_type());
+        Error::unsupported(format!("partition transform {transform} takes no {column}"))
+            .hint("Partition the table by another column, or by another transform of it.")
     })
 }
 
 /// Computes a number from the hours since 1970 of every date or timestamp; None for other columns.
 fn per_hour(column: &ArrayRef, of: impl Fn(i64) -> i32) -> Option<ArrayRef> {
     let numbers: Int32Array = match column.data_type() {
-        ArrowType::Date32 => {
-            column.as_primitive::<Date32Type>().unary(|days| of(i64::from(days) * HOURS_PER_DAY))
+        ArrowType::Date32 => column.as_primitive::<Date32Type>().unary(|days| of(hours_of_days(days))),
+        ArrowType::Timestamp(TimeUnit::Microsecond, _) => {
+            column.as_primitive::<TimestampMicrosecondType>().unary(|micros| of(hours_of_micros(micros)))
         }
-        ArrowType::Timestamp(TimeUnit::Microsecond, _) => column
-            .as_primitive::<TimestampMicrosecondType>()
-            .unary(|micros| of(micros.div_euclid(MICROS_PER_HOUR))),
-        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => column
-            .as_primitive::<TimestampNanosecondType>()
-            .unary(|nanos| of(nanos.div_euclid(MICROS_PER_HOUR * 1000))),
+        ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
+            column.as_primitive::<TimestampNanosecondType>().unary(|nanos| of(hours_of_nanos(nanos)))
+        }
         _ => return None,
     };
     Some(Arc::new(numbers))
@@ -73,47 +71,39 @@ fn per_hour(column: &ArrayRef, of: impl Fn(i64) -> i32) -> Option<ArrayRef> {
 fn truncate_column(column: &ArrayRef, width: u32) -> Option<ArrayRef> {
     Some(match column.data_type() {
         ArrowType::Int32 => {
-            let width = i64::from(width);
-            let truncated = |value: i32| (i64::from(value) - i64::from(value).rem_euclid(width)) as i32;
+            let truncated = |value: i32| truncated_long(i64::from(value), width) as i32;
             Arc::new(column.as_primitive::<Int32Type>().unary::<_, Int32Type>(truncated))
         }
         ArrowType::Int64 => {
-            let width = i64::from(width);
-            let truncated = |value: i64| value.wrapping_sub(value.rem_euclid(width));
+            let truncated = |value: i64| truncated_long(value, width);
             Arc::new(column.as_primitive::<Int64Type>().unary::<_, Int64Type>(truncated))
         }
         data_type @ ArrowType::Decimal128(..) => {
-            let width = i128::from(width);
-            let truncated = |value: i128| value.wrapping_sub(value.rem_euclid(width));
+            let truncated = |value: i128| truncated_decimal(value, width);
             let values = column.as_primitive::<Decimal128Type>().unary::<_, Decimal128Type>(truncated);
             Arc::new(values.with_data_type(data_type.clone()))
         }
         ArrowType::Utf8 => {
             let texts = column.as_string::<i32>().iter();
-            Arc::new(texts.map(|text| text.map(|text| prefix(text, width as usize))).collect::<StringArray>())
+            Arc::new(texts.map(|text| text.map(|text| text_prefix(text, width))).collect::<StringArray>())
         }
         ArrowType::Binary => {
             let values = column.as_binary::<i32>().iter();
-            let truncated = values.map(|value| value.map(|value| &value[..value.len().min(width as usize)]));
+            let truncated = values.map(|value| value.map(|value| bytes_prefix(value, width)));
             Arc::new(truncated.collect::<BinaryArray>())
         }
         ArrowType::LargeBinary => {
             let values = column.as_binary::<i64>().iter();
-            let truncated = values.map(|value| value.map(|value| &value[..value.len().min(width as usize)]));
+            let truncated = values.map(|value| value.map(|value| bytes_prefix(value, width)));
             Arc::new(truncated.collect::<LargeBinaryArray>())
         }
         _ => return None,
     })
 }
 
-/// Returns the first code points of a text.
-fn prefix(text: &str, length: usize) -> &str {
-    text.char_indices().nth(length).map_or(text, |(end, _)| &text[..end])
-}
-
 fn bucket_column(column: &ArrayRef, count: u32) -> Option<ArrayRef> {
-    let bucket = |hash: u32| ((hash & 0x7fff_ffff) % count) as i32;
-    let of_long = |value: i64| bucket(hash_long(value));
+    let of_long = |value: i64| bucket_of_long(value, count);
+    let of_bytes = |value: Option<&[u8]>| value.map(|value| bucket_of_bytes(value, count));
     let buckets: Int32Array = match column.data_type() {
         ArrowType::Int32 => unary::<Int32Type>(column, |value| of_long(i64::from(value))),
         ArrowType::Date32 => unary::<Date32Type>(column, |value| of_long(i64::from(value))),
@@ -121,27 +111,15 @@ fn bucket_column(column: &ArrayRef, count: u32) -> Option<ArrayRef> {
         ArrowType::Time64(TimeUnit::Microsecond) => unary::<Time64MicrosecondType>(column, of_long),
         ArrowType::Timestamp(TimeUnit::Microsecond, _) => unary::<TimestampMicrosecondType>(column, of_long),
         ArrowType::Timestamp(TimeUnit::Nanosecond, _) => {
-            unary::<TimestampNanosecondType>(column, |nanos| of_long(nanos.div_euclid(1000)))
+            unary::<TimestampNanosecondType>(column, |nanos| bucket_of_nanos(nanos, count))
         }
-        ArrowType::Decimal128(..) => {
-            unary::<Decimal128Type>(column, |value| bucket(hash_bytes(decimal_bytes(&value.to_be_bytes()))))
-        }
+        ArrowType::Decimal128(..) => unary::<Decimal128Type>(column, |value| bucket_of_decimal(value, count)),
         ArrowType::Utf8 => {
-            let values = column.as_string::<i32>().iter();
-            values.map(|value| value.map(|value| bucket(hash_bytes(value.as_bytes())))).collect()
+            column.as_string::<i32>().iter().map(|text| of_bytes(text.map(str::as_bytes))).collect()
         }
-        ArrowType::Binary => {
-            let values = column.as_binary::<i32>().iter();
-            values.map(|value| value.map(|value| bucket(hash_bytes(value)))).collect()
-        }
-        ArrowType::LargeBinary => {
-            let values = column.as_binary::<i64>().iter();
-            values.map(|value| value.map(|value| bucket(hash_bytes(value)))).collect()
-        }
-        ArrowType::FixedSizeBinary(_) => {
-            let values = column.as_fixed_size_binary().iter();
-            values.map(|value| value.map(|value| bucket(hash_bytes(value)))).collect()
-        }
+        ArrowType::Binary => column.as_binary::<i32>().iter().map(of_bytes).collect(),
+        ArrowType::LargeBinary => column.as_binary::<i64>().iter().map(of_bytes).collect(),
+        ArrowType::FixedSizeBinary(_) => column.as_fixed_size_binary().iter().map(of_bytes).collect(),
         _ => return None,
     };
     Some(Arc::new(buckets))
@@ -151,40 +129,11 @@ fn unary<T: ArrowPrimitiveType>(column: &ArrayRef, of: impl Fn(T::Native) -> i32
     column.as_primitive::<T>().unary(of)
 }
 
-/// Returns the fewest bytes of a big-endian two's complement number that still say its sign.
-fn decimal_bytes(bytes: &[u8; 16]) -> &[u8] {
-    let filler = if bytes[0] & 0x80 == 0 { 0x00 } else { 0xff };
-    let is_needed = |pair: &[u8]| pair[0] != filler || (pair[1] ^ filler) & 0x80 != 0;
-    let start = bytes.windows(2).position(is_needed).unwrap_or(15);
-    &bytes[start..]
-}
-
-fn hash_long(value: i64) -> u32 {
-    hash_bytes(&value.to_le_bytes())
-}
-
-/// Murmur3, 32 bits for x86, seed 0, which the specification of Iceberg asks for.
-fn hash_bytes(bytes: &[u8]) -> u32 {
-    let scramble = |block: u32| block.wrapping_mul(0xcc9e_2d51).rotate_left(15).wrapping_mul(0x1b87_3593);
-    let (blocks, tail) = bytes.as_chunks::<4>();
-    let mut hash = 0u32;
-    for block in blocks {
-        hash ^= scramble(u32::from_le_bytes(*block));
-        hash = hash.rotate_left(13).wrapping_mul(5).wrapping_add(0xe654_6b64);
-    }
-    let rest = tail.iter().rev().fold(0u32, |rest, byte| rest << 8 | u32::from(*byte));
-    hash ^= scramble(rest);
-    hash ^= bytes.len() as u32;
-    hash = (hash ^ hash >> 16).wrapping_mul(0x85eb_ca6b);
-    hash = (hash ^ hash >> 13).wrapping_mul(0xc2b2_ae35);
-    hash ^ hash >> 16
-}
-
 /// Returns the value in a row of a transformed column as the crate has it; None for NULL.
 ///
 /// # Errors
 /// The column is not of this type.
-pub(super) fn literal_at(
+pub(in crate::connector::iceberg) fn literal_at(
     column: &ArrayRef,
     row: usize,
     data_type: &PrimitiveType,
@@ -281,13 +230,6 @@ mod tests {
         let bytes = [[0u8, 1, 2, 3]];
         assert_eq!(hash(FixedSizeBinaryArray::try_from_iter(bytes.iter()).unwrap()), positive(-188_683_207));
         assert_eq!(hash(LargeBinaryArray::from_vec(vec![&bytes[0]])), positive(-188_683_207));
-    }
-
-    #[test]
-    fn a_decimal_is_hashed_by_its_fewest_bytes() {
-        for (value, length) in [(0, 1), (127, 1), (128, 2), (-128, 1), (-129, 2), (i128::MAX, 16), (-1, 1)] {
-            assert_eq!(decimal_bytes(&i128::to_be_bytes(value)).len(), length, "{value}");
-        }
     }
 
     #[test]

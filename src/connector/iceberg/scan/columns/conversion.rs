@@ -10,18 +10,20 @@ use arrow::datatypes::{DataType as ArrowType, FieldRef};
 use arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
 
+use crate::connector::iceberg::type_mapping::arrow_type_name;
+
 /// How an array becomes one of the wanted type.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Conversion {
+pub(in crate::connector::iceberg::scan) struct Conversion {
     /// The wanted field.
-    pub(super) target: FieldRef,
+    pub(in crate::connector::iceberg::scan) target: FieldRef,
     /// What is done.
-    pub(super) step: Step,
+    pub(in crate::connector::iceberg::scan) step: Step,
 }
 
 /// One level of a conversion.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Step {
+pub(in crate::connector::iceberg::scan) enum Step {
     /// The types are the same.
     Keep,
     /// Arrow's cast, which fails where a value does not fit.
@@ -36,7 +38,7 @@ pub(super) enum Step {
 
 /// Where the values of a struct's field come from.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum StructField {
+pub(in crate::connector::iceberg::scan) enum StructField {
     /// From a field of the file's struct, by its position.
     Child(usize, Conversion),
     /// The same in all rows: the file knows nothing of the field.
@@ -48,23 +50,27 @@ impl Conversion {
     ///
     /// # Errors
     /// Arrow has no such cast.
-    pub(super) fn of_value(file: &ArrowType, target: FieldRef) -> Result<Conversion, ArrowError> {
+    pub(in crate::connector::iceberg::scan) fn of_value(
+        file: &ArrowType,
+        target: FieldRef,
+    ) -> Result<Conversion, ArrowError> {
         let step = if file == target.data_type() {
             Step::Keep
         } else if can_cast_types(file, target.data_type()) {
             Step::Cast
         } else {
             return Err(ArrowError::CastError(format!(
-                "column '{}' of type {file} cannot be read as {}",
+                "column '{}' of type {} cannot be read as {}",
                 target.name(),
-                target.data_type()
+                arrow_type_name(file),
+                arrow_type_name(target.data_type())
             )));
         };
         Ok(Conversion { target, step })
     }
 
     /// Returns whether nothing is to be done.
-    pub(super) fn is_identity(&self) -> bool {
+    pub(in crate::connector::iceberg::scan) fn is_identity(&self) -> bool {
         self.step == Step::Keep
     }
 
@@ -72,7 +78,10 @@ impl Conversion {
     ///
     /// # Errors
     /// A value does not fit, or a NULL stands where there must be none.
-    pub(super) fn apply(&self, array: &ArrayRef) -> Result<ArrayRef, ArrowError> {
+    pub(in crate::connector::iceberg::scan) fn apply(
+        &self,
+        array: &ArrayRef,
+    ) -> Result<ArrayRef, ArrowError> {
         match &self.step {
             Step::Keep => Ok(Arc::clone(array)),
             Step::Cast => {
@@ -137,8 +146,8 @@ impl Conversion {
         ArrowError::CastError(format!(
             "column '{}' of type {} cannot be read as {}",
             self.target.name(),
-            array.data_type(),
-            self.target.data_type()
+            arrow_type_name(array.data_type()),
+            arrow_type_name(self.target.data_type())
         ))
     }
 }

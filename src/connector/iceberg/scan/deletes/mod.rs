@@ -1,0 +1,10 @@
+//! What was deleted: which delete files apply to which data files, and what they say.
+
+mod delete_index;
+mod equality_deletes;
+mod position_deletes;
+
+pub(in crate::connector::iceberg) use delete_index::FileDeletes;
+pub(super) use delete_index::{DeleteIndex, EqualityGroup};
+pub(super) use equality_deletes::{DeletedKeys, EqualityDeletes};
+pub(super) use position_deletes::{PositionDeletes, access_plan};
