@@ -40,6 +40,14 @@ impl IcebergTable {
         self.table.identifier()
     }
 
+    /// Returns the metadata table of its snapshots, as a query names it.
+    pub(super) fn snapshots_name(&self) -> String {
+        let levels = self.ident().namespace().iter().map(String::as_str);
+        let path: String =
+            self.catalog.name().into_iter().chain(levels).map(|level| format!("`{level}`.")).collect();
+        format!("{path}`{}$snapshots`", self.ident().name())
+    }
+
     /// Returns the metadata.
     pub(super) fn metadata(&self) -> &TableMetadata {
         self.table.metadata()

@@ -186,7 +186,7 @@ pub(super) async fn open_catalog(name: &str, options: &TableOptions) -> Result<F
     }
     let warehouse = absolute(options.get_optional(&WAREHOUSE)?.unwrap_or_default())?;
     let tables: Arc<dyn CommitCatalog> = match kind {
-        CatalogKind::Hadoop => Arc::new(HadoopCatalog::new(&warehouse, FileStore::local())?),
+        CatalogKind::Hadoop => Arc::new(HadoopCatalog::new(&warehouse, FileStore::local())?.named(name)),
         CatalogKind::Jdbc => {
             let options = sql_catalog_options(name, warehouse.clone(), options)?;
             Arc::new(SqlCatalog::open(options, FileStore::local()).await?)

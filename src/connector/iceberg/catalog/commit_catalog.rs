@@ -13,6 +13,11 @@ use crate::error::Error;
 /// and implementations forward `update_table` to it (`take_requirements`, `take_updates`).
 #[async_trait]
 pub(in crate::connector::iceberg) trait CommitCatalog: Catalog {
+    /// Returns what the user calls the catalog, for hints; None if it has no name.
+    fn name(&self) -> Option<&str> {
+        None
+    }
+
     /// Returns where the files of its tables are.
     fn files(&self) -> &FileStore;
 

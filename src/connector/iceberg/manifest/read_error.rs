@@ -38,22 +38,25 @@ impl FileRole {
 pub(in crate::connector::iceberg) struct ReadContext {
     table: Arc<str>,
     snapshot_id: Option<i64>,
+    /// Where a query finds other snapshots.
+    snapshots: Option<Arc<str>>,
 }
 
 impl ReadContext {
     /// Describes a read of a snapshot, if it is of one.
     pub(in crate::connector::iceberg) fn new(table: &IcebergTable, snapshot_id: Option<i64>) -> ReadContext {
-        ReadContext { snapshot_id, ..ReadContext::of_table(table.ident()) }
+        let snapshots = Some(table.snapshots_name().into());
+        ReadContext { snapshot_id, snapshots, ..ReadContext::of_table(table.ident()) }
     }
 
     /// Describes a read of a table, whatever the snapshot.
     pub(in crate::connector::iceberg) fn of_table(table: &TableIdent) -> ReadContext {
-        ReadContext { table: table.to_string().into(), snapshot_id: None }
+        ReadContext { table: table.to_string().into(), snapshot_id: None, snapshots: None }
     }
 
     /// Describes the read of a snapshot of the same table.
     pub(in crate::connector::iceberg) fn of_snapshot(&self, snapshot_id: i64) -> ReadContext {
-        ReadContext { table: Arc::clone(&self.table), snapshot_id: Some(snapshot_id) }
+        ReadContext { snapshot_id: Some(snapshot_id), ..self.clone() }
     }
 
     fn file(&self, role: FileRole, location: &str) -> String {
@@ -62,6 +65,16 @@ impl ReadContext {
             None => String::new(),
         };
         format!("{} '{location}'{snapshot} of Iceberg table '{}'", role.name(), self.table)
+    }
+
+    /// Says what can be done: mend the file, or read rows that do not need it.
+    fn way_out(&self, mend: &str) -> String {
+        match &self.snapshots {
+            Some(snapshots) => format!(
+                "{mend}, or read an earlier snapshot with /*+ OPTIONS('snapshot-id' = '…') */: SELECT snapshot_id, committed_at FROM {snapshots} lists them."
+            ),
+            None => format!("{mend}."),
+        }
     }
 
     /// Says that a store did not give a file, or a part of it.
@@ -73,8 +86,9 @@ impl ReadContext {
     ) -> Error {
         let file = self.file(role, location);
         match cause {
-            StoreError::NotFound { .. } => Error::not_found(format!("{file} is missing"))
-                .hint("Somebody has removed the file, or it belongs to a snapshot that has expired."),
+            StoreError::NotFound { .. } => Error::not_found(format!("{file} is missing")).hint(
+                self.way_out("Somebody has removed the file, or its snapshot has expired. Put it back"),
+            ),
             StoreError::PermissionDenied { .. } | StoreError::Unauthenticated { .. } => {
                 Error::rejected(format!("{file} may not be read")).caused_by(cause)
             }
@@ -89,7 +103,9 @@ impl ReadContext {
         location: &str,
         cause: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Error {
-        Error::data(format!("{} is damaged", self.file(role, location))).caused_by(cause)
+        Error::data(format!("{} is damaged", self.file(role, location)))
+            .hint(self.way_out("Put an intact copy in its place"))
+            .caused_by(cause)
     }
 
     /// Says that a file is of a kind that is not read.

@@ -52,8 +52,8 @@ pub(in crate::connector::iceberg) fn snapshot_to_read(
         Some(id) => match metadata.snapshot_by_id(id) {
             Some(snapshot) => Ok(Some(Arc::clone(snapshot))),
             None => Err(Error::not_found(format!("Cannot find snapshot with ID {id}")).hint(format!(
-                "Table '{table}' does not have it any more: snapshots expire. '{table}$snapshots' lists those that it has.",
-                table = table.ident()
+                "Snapshots expire: SELECT snapshot_id, committed_at FROM {} lists those that the table has.",
+                table.snapshots_name()
             ))),
         },
     }

@@ -31,6 +31,7 @@ const LOAD_ATTEMPTS: usize = 5;
 /// The catalog of a warehouse.
 #[derive(Debug, Clone)]
 pub(in crate::connector::iceberg) struct HadoopCatalog {
+    name: Option<String>,
     /// As the user wrote it: locations of tables begin with it.
     warehouse: String,
     files: FileStore,
@@ -51,7 +52,12 @@ impl HadoopCatalog {
             root if root.is_empty() || root.ends_with(':') => warehouse,
             folder => folder,
         };
-        Ok(HadoopCatalog { warehouse: warehouse.to_owned(), files })
+        Ok(HadoopCatalog { name: None, warehouse: warehouse.to_owned(), files })
+    }
+
+    /// Names the catalog as the user does.
+    pub(in crate::connector::iceberg) fn named(self, name: &str) -> HadoopCatalog {
+        HadoopCatalog { name: Some(name.to_owned()), ..self }
     }
 
     /// Returns the folder of a database.
@@ -258,6 +264,10 @@ fn refuse_metadata_path(next: &NextMetadata) -> Result<()> {
 
 #[async_trait]
 impl CommitCatalog for HadoopCatalog {
+    fn name(&self) -> Option<&str> {
+        self.name.as_deref()
+    }
+
     fn files(&self) -> &FileStore {
         &self.files
     }

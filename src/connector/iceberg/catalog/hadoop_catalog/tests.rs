@@ -6,6 +6,7 @@ use super::*;
 use crate::connector::iceberg::catalog::testing::{append, commit_concurrently, creation, ident, set};
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::storage::testing::{FailingStore, Fault, Operation};
+use crate::connector::iceberg::table::IcebergTable;
 
 /// A warehouse with the table `db.t`.
 struct Warehouse {
@@ -374,6 +375,15 @@ async fn what_folders_cannot_do_is_refused_in_the_words_of_flink() {
             ErrorKind::Validation
         );
     }
+}
+
+#[tokio::test]
+async fn hints_name_a_table_in_full() {
+    let warehouse = Warehouse::new(&[]).await;
+    let (_, table) = warehouse.catalog.load(&ident()).await.unwrap();
+    let catalog = warehouse.catalog.clone().named("h");
+    let table = IcebergTable::new(std::sync::Arc::new(catalog), table);
+    assert_eq!(table.snapshots_name(), "`h`.`db`.`t$snapshots`");
 }
 
 #[tokio::test]

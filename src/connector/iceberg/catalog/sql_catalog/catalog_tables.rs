@@ -70,6 +70,11 @@ impl CatalogTables {
         Ok(CatalogTables { catalog: catalog.to_owned(), version })
     }
 
+    /// Returns the catalog's name.
+    pub(super) fn catalog(&self) -> &str {
+        &self.catalog
+    }
+
     /// Returns the version that the database has.
     #[cfg(test)]
     pub(super) fn version(&self) -> SchemaVersion {

@@ -270,6 +270,10 @@ impl SqlCatalog {
 
 #[async_trait]
 impl CommitCatalog for SqlCatalog {
+    fn name(&self) -> Option<&str> {
+        Some(self.tables.catalog())
+    }
+
     fn files(&self) -> &FileStore {
         &self.files
     }

@@ -24,6 +24,9 @@ async fn check(table: &TestTable, kind: ErrorKind, path: &str, end: &str) {
     let expected = format!("'{path}' of snapshot {snapshot} of Iceberg table 'db.t' {end}");
     assert!(error.message().ends_with(&expected), "{error} does not end with {expected}");
     assert_eq!(error.kind(), kind, "{error}");
+    if end == "is missing" || end == "is damaged" {
+        assert!(error.hint_text().unwrap().contains(" FROM `db`.`t$snapshots` "), "{error:?}");
+    }
 }
 
 /// Overwrites the middle of a file, so that its beginning and its end still look right.
