@@ -14,6 +14,7 @@ mod golden;
 mod iceberg;
 mod iceberg_ddl;
 mod iceberg_golden;
+mod iceberg_misuse;
 mod iceberg_reads;
 mod reference;
 mod shell;

@@ -86,6 +86,11 @@ pub trait Catalog: Send + Sync + fmt::Debug {
     /// Returns a table or view, or None.
     async fn object(&self, path: &ObjectPath) -> Result<Option<Arc<CatalogObject>>>;
 
+    /// Returns whether there is a table, or a view, of this name; a table that is too damaged to be an `object` is one: it can be dropped.
+    async fn has_object(&self, path: &ObjectPath, is_view: bool) -> Result<bool> {
+        Ok(self.object(path).await?.is_some_and(|object| object.is_view() == is_view))
+    }
+
     /// Creates a table or view. One of that name is an error of kind `AlreadyExists`; whether its database must exist is the
     /// catalog's affair.
     async fn create_object(&self, path: &ObjectPath, object: CatalogObject) -> Result<()>;

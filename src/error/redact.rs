@@ -24,6 +24,7 @@ const SENSITIVE_PARTS: &[&str] = &[
     "credential",
     "passphrase",
     "private-key",
+    "authorization",
 ];
 
 /// Returns whether the value of an option must never be printed.
@@ -187,6 +188,15 @@ mod tests {
         {
             assert_eq!(redact_value("uri", url), url);
         }
+    }
+
+    #[test]
+    fn a_header_that_authorizes_is_a_secret() {
+        assert_eq!(
+            redact_statement("WITH ('header.Authorization' = 'Bearer hidden')"),
+            "WITH ('header.Authorization' = '******')"
+        );
+        assert!(!is_sensitive_key("author"));
     }
 
     #[test]

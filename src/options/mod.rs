@@ -13,7 +13,7 @@ mod value;
 pub use config::SessionConfig;
 pub use config_file::{ConfigSources, load_defaults};
 pub use session::*;
-pub use table::{TableOptions, nearest, resolve_references};
+pub use table::{TableOptions, nearest, nearest_within, resolve_references};
 pub use time_zone::time_zone;
 pub use value::{EnumValue, MemorySize, OptionValue, parse_duration};
 

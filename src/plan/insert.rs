@@ -13,7 +13,7 @@ use crate::error::{Error, FlinkClass, Result, Span};
 use crate::function;
 use crate::options::{NOT_NULL_ENFORCER, NotNullEnforcer};
 use crate::schema::{Column, DataType};
-use crate::sql::Insert;
+use crate::sql::{Insert, Spanned};
 
 /// An INSERT, bound: rows in the table's persisted columns, and the sink that takes them.
 pub(crate) struct BoundInsert {
@@ -135,6 +135,10 @@ fn source_positions(
             .iter()
             .position(|target| target.name == name.value)
             .ok_or_else(|| unknown(&name.value, name.span))?;
+        if sources[at].is_some() {
+            return Err(assigned_twice(&name.value, name.span));
+        }
+        check_static_partition(name, table)?;
         let literal = binder.bind_constant(&expression.body)?;
         sources[at] = Some(ColumnSource::Constant(literal.expr, literal.data_type));
     }
@@ -155,10 +159,7 @@ fn source_positions(
     }
     for (source, at) in named.into_iter().enumerate() {
         if sources[at].is_some() {
-            let name = &targets[at].name;
-            return Err(Error::validation(format!("Target column '{name}' is assigned more than once"))
-                .class(FlinkClass::SQL_VALIDATOR)
-                .at(place));
+            return Err(assigned_twice(&targets[at].name, place));
         }
         sources[at] = Some(ColumnSource::Query(source));
     }
@@ -173,6 +174,40 @@ fn source_positions(
         .at(place)),
     });
     filled.collect()
+}
+
+/// Checks that a column of PARTITION (column = constant) says a partition by its value alone: an overwrite would else replace rows
+/// that nobody named.
+fn check_static_partition(name: &Spanned<String>, table: &BoundTable) -> Result<()> {
+    let keys = &table.table.partition_keys;
+    if keys.contains(&name.value) {
+        return Ok(());
+    }
+    let error = Error::validation(format!(
+        "Static partition column '{}' should be in the partition keys list [{}] for table '{}'.",
+        name.value,
+        keys.join(", "),
+        table.identifier
+    ));
+    let identities: Vec<&str> =
+        keys.iter().map(String::as_str).filter(|key| table.table.schema.column(key).is_some()).collect();
+    let hint = match identities.as_slice() {
+        [] => {
+            "No column's value alone is a partition of this table: select the value as a column of the query."
+                .to_owned()
+        }
+        columns => {
+            format!("PARTITION can name {}: select other values as columns of the query.", columns.join(", "))
+        }
+    };
+    Err(error.hint(hint).at(name.span))
+}
+
+/// Makes Flink's error for a column with two values.
+fn assigned_twice(name: &str, place: Span) -> Error {
+    Error::validation(format!("Target column '{name}' is assigned more than once"))
+        .class(FlinkClass::SQL_VALIDATOR)
+        .at(place)
 }
 
 /// Makes Flink's error for a query that does not fit a table, with both schemas.

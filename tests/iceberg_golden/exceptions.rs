@@ -296,6 +296,14 @@ pub(super) const EXCEPTIONS: &[Exception] = &[
     },
     Exception {
         file: "time_travel_2",
+        block: 17,
+        ours: &[
+            "[ERROR] Could not execute SQL statement. Reason:\njava.lang.IllegalArgumentException: Cannot use ref 'b1', already set snapshot id=<id>",
+        ],
+        because: "`snapshot-id`, `tag` and `branch` of an Iceberg table together",
+    },
+    Exception {
+        file: "time_travel_2",
         block: 18,
         ours: &[
             "+----+--------+\n| id |      v |\n+----+--------+\n|  2 |      b |\n|  1 | <NULL> |\n+----+--------+\n2 rows in set",

@@ -307,9 +307,13 @@ impl CatalogManager {
                 "Temporary {kind} with identifier '{name}' exists. Drop it first before removing the permanent {kind}."
             )));
         }
-        let found = self.permanent_object(identifier).await?.filter(|object| object.is_view() == view);
+        let catalog = self.catalog(&identifier.catalog).await?;
+        let found = match catalog {
+            Some(catalog) if catalog.has_object(&identifier.path, view).await? => Some(catalog),
+            _ => None,
+        };
         match found {
-            Some(_) => self.existing_catalog(&identifier.catalog).await?.drop_object(&identifier.path).await,
+            Some(catalog) => catalog.drop_object(&identifier.path).await,
             None if if_exists => Ok(()),
             None => Err(Error::not_found(format!("{title} with identifier '{identifier}' does not exist."))),
         }

@@ -19,6 +19,7 @@ mod commit;
 mod dropped_partition_fields;
 mod error;
 mod field_history;
+mod known_properties;
 mod literal_value;
 mod manifest;
 mod metadata_table;

@@ -276,8 +276,31 @@ fn value<T: OptionValue>(ctx: &FactoryContext<'_>, option: &ConfigOption<T>) -> 
     }
 }
 
+/// The options that choose what is read: they mean nothing where rows are written.
+const CHOICES: &[&dyn OptionDef] =
+    &[&SNAPSHOT_ID, &AS_OF_TIMESTAMP, &TAG, &START_SNAPSHOT_ID, &END_SNAPSHOT_ID, &START_TAG, &END_TAG];
+
+/// Refuses options of reading where rows are written. Those that choose no rows may stand in the definition of a table that is read and
+/// written, and are refused only in a hint.
+///
+/// # Errors
+/// Names the option.
+pub(super) fn refuse_in_write(ctx: &FactoryContext<'_>, is_hint: &dyn Fn(&str) -> bool) -> Result<()> {
+    let is_choice = |key: &str| CHOICES.iter().any(|option| option.key() == key);
+    let is_wrong = |key: &str| key != BRANCH.key() && (is_choice(key) || is_hint(key));
+    let known = READ_OPTIONS.iter().map(|option| option.key());
+    match known.filter(|key| is_wrong(key)).find(|key| ctx.options.keys().any(|given| given == *key)) {
+        Some(key) => Err(illegal(format!("option '{key}' is for reading: '{}' is written here", ctx.table))
+            .hint("Leave it out. What an INSERT reads stands behind SELECT … FROM, with hints of its own.")),
+        None => Ok(()),
+    }
+}
+
 /// Refuses keys that are nearly those of options. Properties of tables, which may be anything, have a dot.
-fn check_names(ctx: &FactoryContext<'_>) -> Result<()> {
+///
+/// # Errors
+/// Names the option that was meant.
+pub(super) fn check_names(ctx: &FactoryContext<'_>) -> Result<()> {
     let known = || super::options::table_options().iter().map(|option| option.key());
     for key in ctx.options.keys().filter(|key| !key.contains('.')) {
         if known().any(|known| known == key) {

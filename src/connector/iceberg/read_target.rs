@@ -49,8 +49,18 @@ struct Chooser<'a> {
 }
 
 impl<'a> Chooser<'a> {
-    /// Finds the snapshot: by its number before a tag, and by a tag before a branch, as Flink's planner.
+    /// Finds the snapshot. Flink differs: where several ways to name it are given, it passes over all but one.
     fn snapshot(&self, options: &ReadOptions) -> Result<ReadTarget> {
+        let branch = options.branch.as_deref().filter(|branch| *branch != MAIN_BRANCH);
+        let other = options.tag.as_deref().or(branch);
+        if let (Some(id), Some(other)) = (options.snapshot_id, other) {
+            return Err(illegal(format!("Cannot use ref '{other}', already set snapshot id={id}"))
+                .hint("Give either a snapshot, a tag or a branch."));
+        }
+        if let (Some(tag), Some(branch)) = (&options.tag, branch) {
+            return Err(illegal(format!("Cannot use branch '{branch}', already set tag '{tag}'"))
+                .hint("Give either a snapshot, a tag or a branch."));
+        }
         let chosen = match (options.snapshot_id, &options.tag, &options.branch) {
             (Some(id), ..) => Some(self.by_id(id, "Cannot find snapshot with ID")?.snapshot_id()),
             (None, Some(name), _) | (None, None, Some(name)) if name != MAIN_BRANCH => {
@@ -166,7 +176,10 @@ impl<'a> Chooser<'a> {
         let count = self.metadata.snapshots().len();
         match count {
             0 => format!("Table '{}' has no snapshots yet.", self.table),
-            _ => format!("SELECT * FROM `{}$snapshots` lists the {count} there are.", self.last_name()),
+            _ => format!(
+                "SELECT snapshot_id, committed_at FROM {} lists the {count} there are.",
+                self.snapshots_table()
+            ),
         }
     }
 
@@ -178,10 +191,14 @@ impl<'a> Chooser<'a> {
         format!("There are {}.", names.iter().map(|name| format!("'{name}'")).collect::<Vec<_>>().join(", "))
     }
 
-    fn last_name(&self) -> &str {
+    /// Writes the name of the table's metadata table of snapshots as in a query.
+    fn snapshots_table(&self) -> String {
+        let (path, name) = self.table.rsplit_once('.').unwrap_or(("", self.table));
         // What a metadata table is asked about is the table behind it.
-        let name = self.table.rsplit('.').next().unwrap_or(self.table);
-        name.split_once('$').map_or(name, |(table, _)| table)
+        let name = name.split_once('$').map_or(name, |(table, _)| table);
+        let path: String =
+            path.split('.').filter(|part| !part.is_empty()).map(|part| format!("`{part}`.")).collect();
+        format!("{path}`{name}$snapshots`")
     }
 }
 
@@ -255,19 +272,27 @@ mod tests {
     }
 
     #[test]
-    fn a_snapshot_comes_before_a_tag_and_a_tag_before_a_branch() {
+    fn a_snapshot_is_named_in_one_way() {
         let metadata = appended(3);
         let current = choose(&metadata, ReadOptions::default()).unwrap();
         assert_eq!(current, ReadTarget::Snapshot(3));
         for (snapshot_id, tag, branch, expected) in [
-            (Some(3), text("t1"), text("b1"), 3),
-            (None, text("t1"), text("b1"), 1),
+            (Some(2), None, text("main"), 2),
+            (None, text("t1"), text("main"), 1),
             (None, None, text("b1"), 2),
             (None, text("b1"), None, 2),
             (None, None, text("main"), 3),
         ] {
             let options = ReadOptions { snapshot_id, tag, branch, ..ReadOptions::default() };
             assert_eq!(choose(&metadata, options).unwrap(), ReadTarget::Snapshot(expected));
+        }
+        for (snapshot_id, tag, branch, expected) in [
+            (Some(3), text("t1"), None, "Cannot use ref 't1', already set snapshot id=3"),
+            (Some(3), None, text("b1"), "Cannot use ref 'b1', already set snapshot id=3"),
+            (None, text("t1"), text("b1"), "Cannot use branch 'b1', already set tag 't1'"),
+        ] {
+            let options = ReadOptions { snapshot_id, tag, branch, ..ReadOptions::default() };
+            assert_eq!(message(&metadata, options), expected);
         }
     }
 
@@ -297,7 +322,12 @@ mod tests {
     fn what_is_not_there_is_named_with_what_there_is() {
         let metadata = appended(3);
         let unknown = ReadOptions { snapshot_id: Some(9), ..ReadOptions::default() };
-        assert_eq!(message(&metadata, unknown), "Cannot find snapshot with ID 9");
+        let error = choose(&metadata, unknown).unwrap_err();
+        assert_eq!(error.message(), "Cannot find snapshot with ID 9");
+        assert_eq!(
+            error.hint_text(),
+            Some("SELECT snapshot_id, committed_at FROM `c`.`d`.`t$snapshots` lists the 3 there are.")
+        );
         let error =
             choose(&metadata, ReadOptions { branch: text("nope"), ..ReadOptions::default() }).unwrap_err();
         assert_eq!(error.message(), "Cannot find ref nope");

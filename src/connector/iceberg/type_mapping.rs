@@ -54,6 +54,10 @@ pub(super) fn to_iceberg(data_type: &DataType, next_id: &mut dyn FnMut() -> i32)
         TypeRoot::Multiset(element) => {
             return map_to_iceberg(element, &TypeRoot::Int.not_null(), next_id);
         }
+        TypeRoot::Row(fields) if fields.is_empty() => {
+            return Err(Error::unsupported("no file can hold a ROW without fields")
+                .hint("Give the ROW a field, or leave the column out."));
+        }
         TypeRoot::Row(fields) => {
             let ids: Vec<i32> = fields.iter().map(|_| next_id()).collect();
             let field = |(field, id): (&Field, i32)| {

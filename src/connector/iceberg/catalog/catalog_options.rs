@@ -8,7 +8,7 @@ use super::jdbc_options::{JDBC_OPTIONS, sql_catalog_options};
 use super::{CommitCatalog, HadoopCatalog, SqlCatalog};
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, FlinkClass, Result};
-use crate::options::{ConfigOption, OptionDef, TableOptions};
+use crate::options::{ConfigOption, OptionDef, TableOptions, nearest};
 
 const CATALOG_TYPE: ConfigOption<String> = ConfigOption::optional(
     "catalog-type",
@@ -75,6 +75,24 @@ const CATALOG_KEYS: &[&str] = &[
 ];
 const CATALOG_PREFIXES: &[&str] =
     &["jdbc.", "s3.", "client.", "rest.", "header.", "oauth2-", "gcs.", "adls.", "hadoop.", "catalog-"];
+
+/// Refuses keys of CREATE CATALOG that are nearly those of options: `default-databse` would silently be another database. What nobody
+/// knows is taken, as in Flink.
+///
+/// # Errors
+/// Names the option that was meant.
+pub(super) fn check_names(name: &str, options: &TableOptions) -> Result<()> {
+    // Any word may be a parameter of the database's driver.
+    let is_free = |key: &str| key.starts_with("jdbc.") || key == "type" || CATALOG_KEYS.contains(&key);
+    let known = || catalog_options().iter().map(|option| option.key());
+    for key in options.keys().filter(|key| !is_free(key) && !known().any(|known| known == *key)) {
+        if let Some(near) = nearest(&key.replace('_', "-"), known()) {
+            return Err(Error::validation(format!("catalog '{name}' has no option '{key}'"))
+                .hint(format!("Did you mean '{near}'?")));
+        }
+    }
+    Ok(())
+}
 
 /// Returns whether an option belongs to a catalog.
 pub(super) fn is_catalog_option(key: &str) -> bool {
@@ -170,15 +188,21 @@ pub(super) async fn open_catalog(name: &str, options: &TableOptions) -> Result<F
     let tables: Arc<dyn CommitCatalog> = match kind {
         CatalogKind::Hadoop => Arc::new(HadoopCatalog::new(&warehouse, FileStore::local())?),
         CatalogKind::Jdbc => {
-            let options = sql_catalog_options(name, warehouse, options)?;
+            let options = sql_catalog_options(name, warehouse.clone(), options)?;
             Arc::new(SqlCatalog::open(options, FileStore::local()).await?)
         }
     };
+    if tables.files().exists(&warehouse).await? {
+        return Err(Error::validation(format!("warehouse '{warehouse}' of catalog '{name}' is a file"))
+            .class(FlinkClass::ILLEGAL_ARGUMENT)
+            .hint("Name a folder: it is made with the first database."));
+    }
     let mut elsewhere = options.with_prefix("");
     elsewhere.remove("type");
     elsewhere.insert("catalog-name".to_owned(), name.to_owned());
     let base_namespace = options.get_optional(&BASE_NAMESPACE)?.unwrap_or_default();
     Ok(FlinkCatalog {
+        name: name.to_owned(),
         tables,
         default_database: options.get(&DEFAULT_DATABASE)?,
         base_namespace: base_namespace

@@ -14,6 +14,7 @@ use super::CommitCatalog;
 use super::partition_fields::partition_texts;
 use super::table_alteration::alter_table;
 use super::table_creation::{check_definition, table_creation};
+use super::table_files::is_damage;
 use super::table_properties::{COMMENT, CONNECTOR, ICEBERG, shown_options};
 use super::table_schema::flink_schema;
 use crate::catalog::{
@@ -24,11 +25,13 @@ use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::metadata_table::{MetadataName, MetadataTable};
 use crate::connector::iceberg::partitions::list_partitions;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, FlinkClass, Result};
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
 /// A catalog of Iceberg tables.
 #[derive(Debug)]
 pub(super) struct FlinkCatalog {
+    /// Its name, for messages.
+    pub(super) name: String,
     /// Where the tables are.
     pub(super) tables: Arc<dyn CommitCatalog>,
     /// The database that USE CATALOG switches to, whether it exists or not.
@@ -55,8 +58,39 @@ impl FlinkCatalog {
         match self.tables.load_table(&self.ident(database, table)?).await {
             Ok(table) => Ok(Some(Arc::new(IcebergTable::new(Arc::clone(&self.tables), table)))),
             Err(error) if is_missing(&error) => Ok(None),
-            Err(error) => Err(from_iceberg(error)),
+            Err(error) => Err(self.not_loaded(database, table, from_iceberg(error))),
         }
+    }
+
+    /// Names the table whose metadata cannot be used, and the ways out.
+    fn not_loaded(&self, database: &str, table: &str, error: Error) -> Error {
+        if !is_damage(&error) && error.kind() != ErrorKind::Unsupported {
+            return error;
+        }
+        let named = Error::new(
+            error.kind(),
+            format!("table '{}.{database}.{table}' cannot be loaded: {}", self.name, error.message()),
+        )
+        .class(error.flink_class());
+        let repair = error.hint_text().unwrap_or("Put the file back.").to_owned();
+        let hint = match is_damage(&error) {
+            true => format!("{repair} DROP TABLE `{}`.`{database}`.`{table}` gives the table up.", self.name),
+            false => repair,
+        };
+        named.hint(hint).caused_by(error)
+    }
+
+    /// Checks that no table stands in the way of dropping all of a database: one that others understand and we do not, or that cannot be
+    /// reached now. Damaged ones do not.
+    async fn check_droppable(&self, database: &str, tables: &[TableIdent]) -> Result<()> {
+        for table in tables {
+            match self.tables.load_table(table).await.map_err(from_iceberg) {
+                Ok(_) => {}
+                Err(error) if is_damage(&error) || error.kind() == ErrorKind::NotFound => {}
+                Err(error) => return Err(self.not_loaded(database, table.name(), error)),
+            }
+        }
+        Ok(())
     }
 
     /// Creates a table.
@@ -168,8 +202,13 @@ impl Catalog for FlinkCatalog {
         let namespace = self.namespace(name)?;
         // Flink differs: it refuses to drop a database that holds tables, with CASCADE too.
         if cascade {
-            for table in self.tables.list_tables(&namespace).await.map_err(from_iceberg)? {
-                self.tables.purge_table(&table).await.map_err(from_iceberg)?;
+            let tables = self.tables.list_tables(&namespace).await.map_err(from_iceberg)?;
+            self.check_droppable(name, &tables).await?;
+            for table in tables {
+                match self.tables.purge_table(&table).await {
+                    Err(error) if !is_missing(&error) => return Err(from_iceberg(error)),
+                    _ => {}
+                }
             }
         }
         self.tables.drop_namespace(&namespace).await.map_err(from_iceberg)
@@ -193,6 +232,17 @@ impl Catalog for FlinkCatalog {
             Some(metadata) => MetadataTable::describe(Arc::unwrap_or_clone(table), metadata.kind)?,
         };
         Ok(Some(Arc::new(CatalogObject::Table(table))))
+    }
+
+    async fn has_object(&self, path: &ObjectPath, is_view: bool) -> Result<bool> {
+        if is_view {
+            return Ok(false);
+        }
+        if MetadataName::parse(&path.object)?.is_some() {
+            return Ok(self.object(path).await?.is_some());
+        }
+        let found = self.tables.table_exists(&self.ident(&path.database, &path.object)?).await;
+        found.map_err(from_iceberg)
     }
 
     async fn create_object(&self, path: &ObjectPath, object: CatalogObject) -> Result<()> {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 
-use super::catalog_options::{catalog_options, open_catalog};
+use super::catalog_options::{catalog_options, check_names, open_catalog};
 use crate::catalog::{Catalog, CatalogContext, CatalogFactory};
 use crate::error::Result;
 use crate::options::OptionDef;
@@ -28,6 +28,7 @@ impl CatalogFactory for IcebergCatalogs {
     }
 
     async fn create(&self, ctx: CatalogContext) -> Result<Arc<dyn Catalog>> {
+        check_names(&ctx.name, &ctx.options)?;
         Ok(Arc::new(open_catalog(&ctx.name, &ctx.options).await?))
     }
 }

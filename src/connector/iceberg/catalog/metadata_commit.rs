@@ -20,8 +20,10 @@ const DELETE_AFTER_COMMIT: &str = "write.metadata.delete-after-commit.enabled";
 pub(super) struct NextMetadata {
     /// The metadata.
     pub(super) metadata: TableMetadata,
-    /// Metadata files that its log does not name any more.
+    /// Metadata files that its log does not name any more, and that the table wants to be deleted.
     expired: Vec<String>,
+    /// The snapshots that it adds.
+    snapshots: Vec<i64>,
 }
 
 impl NextMetadata {
@@ -51,10 +53,14 @@ impl NextMetadata {
                 .map_err(|error| conflict(base.identifier(), error.message().to_owned(), Some(error)))?;
         }
         let base_location = base.metadata_location().map(str::to_owned);
+        let mut snapshots = Vec::new();
         let failed = |error| CommitError::Failed(from_iceberg(error));
         let mut builder = metadata_builder(base.metadata(), base_location).map_err(failed)?;
         for update in updates {
             let is_snapshot = matches!(update, TableUpdate::AddSnapshot { .. });
+            if let TableUpdate::AddSnapshot { snapshot } = &update {
+                snapshots.push(snapshot.snapshot_id());
+            }
             builder = update.apply(builder).map_err(|error| {
                 if is_snapshot {
                     conflict(base.identifier(), error.message().to_owned(), Some(error))
@@ -64,7 +70,8 @@ impl NextMetadata {
             })?;
         }
         let built = build_metadata(builder).map_err(failed)?;
-        Ok((!built.changes.is_empty()).then(|| NextMetadata::from(built)))
+        let is_change = !built.changes.is_empty();
+        Ok(is_change.then(|| NextMetadata { snapshots, ..NextMetadata::from(built) }))
     }
 
     /// Returns the table of which this is the current metadata.
@@ -75,25 +82,33 @@ impl NextMetadata {
         loaded_table(ident, self.metadata, location, io)
     }
 
-    /// Deletes the metadata files that fell out of the log, if the table wants that. They are in nobody's way: what cannot be
-    /// deleted stays.
-    pub(super) async fn delete_expired(&self, files: &FileStore) {
-        let wanted = self.metadata.properties().get(DELETE_AFTER_COMMIT);
-        if !wanted.is_some_and(|value| value.trim().eq_ignore_ascii_case("true")) {
-            return;
-        }
-        for location in &self.expired {
-            if let Err(error) = files.delete(location).await {
-                tracing::warn!(error = %error, "an old metadata file stays");
-            }
-        }
+    /// Takes out which metadata files are to be deleted behind the commit.
+    pub(super) fn take_expired(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.expired)
+    }
+
+    /// Takes out which snapshots come with it.
+    pub(super) fn take_snapshots(&mut self) -> Vec<i64> {
+        std::mem::take(&mut self.snapshots)
     }
 }
 
 impl From<TableMetadataBuildResult> for NextMetadata {
     fn from(built: TableMetadataBuildResult) -> NextMetadata {
-        let expired = built.expired_metadata_logs.into_iter().map(|log| log.metadata_file).collect();
-        NextMetadata { metadata: built.metadata, expired }
+        let wanted = built.metadata.properties().get(DELETE_AFTER_COMMIT);
+        let is_wanted = wanted.is_some_and(|value| value.trim().eq_ignore_ascii_case("true"));
+        let logs = built.expired_metadata_logs.into_iter().filter(|_| is_wanted);
+        let expired = logs.map(|log| log.metadata_file).collect();
+        NextMetadata { metadata: built.metadata, expired, snapshots: Vec::new() }
+    }
+}
+
+/// Deletes metadata files that fell out of the log. They are in nobody's way: what cannot be deleted stays.
+pub(super) async fn delete_expired(files: &FileStore, expired: Vec<String>) {
+    for location in expired {
+        if let Err(error) = files.delete(&location).await {
+            tracing::warn!(error = %error, "an old metadata file stays");
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use iceberg::spec::TableMetadata;
 
+use super::unsupported_metadata::{Reason, reason, width_reason};
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, Result};
 
@@ -84,32 +85,54 @@ impl Codec {
 /// Reads a metadata file; whether it is compressed is seen by its first bytes.
 ///
 /// # Errors
-/// It is not there, cannot be read, or is not metadata of a version that we know.
+/// It is not there, cannot be read, or is not metadata that we know; then it is of kind `Unsupported` if it is in order for others.
 pub(super) async fn read_metadata(files: &FileStore, location: &str) -> Result<TableMetadata> {
     let bytes = files.read(location).await?;
-    let unusable = |reason: String| {
-        Error::data(format!("metadata file '{location}' cannot be used: {reason}"))
-            .hint("Put an intact copy in its place, or drop the table's folder by hand.")
-    };
     let json = if bytes.starts_with(&[0x1f, 0x8b]) {
         let mut json = Vec::new();
         let read = GzDecoder::new(&bytes[..]).read_to_end(&mut json);
-        read.map_err(|error| unusable("its gzip stream is damaged".into()).caused_by(error))?;
+        read.map_err(|error| damaged(location, "its gzip stream is damaged").caused_by(error))?;
         Bytes::from(json)
     } else {
         bytes
     };
-    serde_json::from_slice(&json).map_err(|error| match format_version(&json) {
-        Some(version) if version > FORMAT_VERSION_MAX => Error::unsupported(format!(
-            "metadata file '{location}' has format version {version}; versions up to {FORMAT_VERSION_MAX} are supported"
-        )),
-        _ if json.is_empty() => unusable("it is empty".into()),
-        _ => unusable(error.to_string()).caused_by(error),
-    })
+    let metadata: TableMetadata =
+        serde_json::from_slice(&json).map_err(|error| unusable(location, &json, error))?;
+    match width_reason(&metadata) {
+        Some(reason) => Err(damaged(location, &reason)),
+        None => Ok(metadata),
+    }
 }
 
-/// Returns the format version that JSON tells, if it is JSON at all.
-fn format_version(json: &[u8]) -> Option<u64> {
-    let value: serde_json::Value = serde_json::from_slice(json).ok()?;
-    value.get("format-version")?.as_u64()
+/// Makes the error for a metadata file that must be another.
+fn damaged(location: &str, reason: &str) -> Error {
+    Error::data(format!("metadata file '{location}' cannot be used: {reason}"))
+        .hint("Put an intact copy of the file in its place.")
+}
+
+/// Makes the error for JSON that is no metadata to the crate.
+fn unusable(location: &str, json: &[u8], error: serde_json::Error) -> Error {
+    if json.is_empty() {
+        return damaged(location, "it is empty");
+    }
+    let Ok(value) = serde_json::from_slice::<serde_json::Value>(json) else {
+        return damaged(location, &error.to_string()).caused_by(error);
+    };
+    let version = value.get("format-version").and_then(serde_json::Value::as_u64);
+    if let Some(version) = version.filter(|version| *version > FORMAT_VERSION_MAX) {
+        return Error::unsupported(format!(
+            "metadata file '{location}' has format version {version}; versions up to {FORMAT_VERSION_MAX} are supported"
+        ))
+        .hint("Use the table with an engine that knows that version, or let one copy its rows into a table of version 2.");
+    }
+    match reason(&value) {
+        Some(Reason::Unsupported(reason)) => Error::unsupported(format!(
+            "metadata file '{location}' cannot be used: {reason}"
+        ))
+        .hint("Use the table with an engine that knows it, or let one copy its rows into a table without it.")
+        .caused_by(error),
+        // The crate's text would be a whole schema.
+        Some(Reason::Damaged(reason)) => damaged(location, &reason),
+        None => damaged(location, &error.to_string()).caused_by(error),
+    }
 }

@@ -20,11 +20,12 @@ mod table_properties;
 mod table_schema;
 #[cfg(test)]
 mod testing;
+mod unsupported_metadata;
 
 pub(super) use catalog_options::catalog_options;
 pub(super) use commit_catalog::{CommitCatalog, CommitError};
 pub(super) use hadoop_catalog::HadoopCatalog;
 pub(in crate::connector) use iceberg_catalogs::IcebergCatalogs;
 pub(super) use metadata_file::metadata_folder;
-pub(super) use referenced_table::{REFERENCE_OPTIONS, load_table};
+pub(super) use referenced_table::{REFERENCE_OPTIONS, check_partition_keys, load_table};
 use sql_catalog::{SchemaVersion, SqlCatalog, SqlCatalogOptions};

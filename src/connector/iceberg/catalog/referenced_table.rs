@@ -1,14 +1,16 @@
 //! `'connector' = 'iceberg'` in a catalog of another kind: the definition there names an Iceberg table, and makes it when it is first
 //! read or written.
 
-use iceberg::spec::Schema;
+use iceberg::spec::{Schema, TableMetadata};
 
 use super::catalog_options::{is_catalog_option, open_catalog};
 use super::flink_catalog::FlinkCatalog;
+use super::partition_fields::partition_texts;
 use super::table_properties::CONNECTOR;
 use super::table_schema::is_same_type;
 use crate::catalog::{Catalog, CatalogDatabase, CatalogTable, ObjectPath, TableHandle};
 use crate::connector::FactoryContext;
+use crate::connector::iceberg::read_options::check_names;
 use crate::connector::iceberg::type_mapping::to_iceberg;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 use crate::options::{ConfigOption, OptionDef};
@@ -39,6 +41,8 @@ pub(in crate::connector::iceberg) async fn load_table(ctx: &FactoryContext<'_>) 
         .class(FlinkClass::ILLEGAL_ARGUMENT)
         .hint("The table is in no Iceberg catalog: its WITH names one by 'catalog-name', 'catalog-type' and 'warehouse'.")
     })?;
+    // A typing error would name another table, and make it.
+    check_names(ctx)?;
     let catalog = open_catalog(&name, ctx.options).await?;
     let path = ObjectPath {
         database: ctx.options.get_optional(&CATALOG_DATABASE)?.unwrap_or_else(|| ctx.path.database.clone()),
@@ -76,6 +80,27 @@ async fn create(catalog: &FlinkCatalog, path: &ObjectPath, ctx: &FactoryContext<
         ..CatalogTable::default()
     };
     unless_exists(catalog.create(path, &table).await.map(drop))
+}
+
+/// Checks that what a definition calls partitions are some: PARTITION (column = …) and OVERWRITE would else replace other rows than those
+/// that it names. The definitions of Iceberg catalogs are made of the table, and always fit.
+///
+/// # Errors
+/// A declared partition is none of the table's.
+pub(in crate::connector::iceberg) fn check_partition_keys(
+    ctx: &FactoryContext<'_>,
+    metadata: &TableMetadata,
+) -> Result<()> {
+    let found = partition_texts(metadata.default_partition_spec(), metadata.current_schema());
+    match ctx.partition_keys.iter().find(|key| !found.contains(key)) {
+        None => Ok(()),
+        Some(key) => Err(Error::validation(format!(
+            "table '{}' is declared PARTITIONED BY ({key}), but the Iceberg table is partitioned by [{}]",
+            ctx.table,
+            found.join(", ")
+        ))
+        .hint("Declare the partitions that the table has, or leave PARTITIONED BY out.")),
+    }
 }
 
 /// Checks that every declared column is in the table, with the type that it would have if we had made the table.

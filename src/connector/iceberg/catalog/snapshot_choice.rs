@@ -165,6 +165,7 @@ mod tests {
             let folder = tempfile::tempdir().unwrap();
             let warehouse = folder.path().to_str().unwrap();
             let catalog = FlinkCatalog {
+                name: "ice".to_owned(),
                 tables: Arc::new(HadoopCatalog::new(warehouse, FileStore::local()).unwrap()),
                 default_database: "db".to_owned(),
                 base_namespace: Vec::new(),

@@ -10,6 +10,7 @@ use super::snapshot_choice::{current_is_unchanged, pick, roll_back};
 use super::table_properties::{CONNECTOR, FORMAT_VERSION, LOCATION, check_settable, format_version};
 use crate::catalog::TableChange;
 use crate::connector::iceberg::commit::{MetadataChange, commit_updates};
+use crate::connector::iceberg::known_properties::check_property;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, FlinkClass, Result};
 
@@ -114,6 +115,7 @@ fn property_updates(metadata: &TableMetadata, changes: &[TableChange]) -> Result
                     updates.push(TableUpdate::SetLocation { location: value.clone() });
                 } else if !special.iter().any(|special| key.eq_ignore_ascii_case(special)) {
                     check_changeable(key)?;
+                    check_property(key, value)?;
                     if metadata.properties().get(key) != Some(value) {
                         set.insert(key.clone(), value.clone());
                     }

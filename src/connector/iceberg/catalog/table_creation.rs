@@ -9,7 +9,8 @@ use super::partition_fields::partition_spec;
 use super::table_properties::{COMMENT, FORMAT_VERSION, LOCATION, check_settable, format_version};
 use super::table_schema::{check_types, new_schema};
 use crate::catalog::CatalogTable;
-use crate::error::{Error, FlinkClass, Result, is_sensitive_key};
+use crate::connector::iceberg::known_properties::check_property;
+use crate::error::{Error, Result};
 
 /// Properties of tables that we make, unless the user sets them. Old metadata files would be kept for ever otherwise: a job that
 /// commits every second makes 86 400 a day.
@@ -74,13 +75,7 @@ fn properties(table: &CatalogTable) -> Result<HashMap<String, String>> {
             continue;
         }
         check_settable(key)?;
-        if is_sensitive_key(key) {
-            return Err(Error::validation(format!(
-                "option '{key}' would be kept in clear in the table's metadata"
-            ))
-            .class(FlinkClass::ILLEGAL_ARGUMENT)
-            .hint("Options of an Iceberg table are its properties. Leave it out; behind LIKE write (EXCLUDING OPTIONS)."));
-        }
+        check_property(key, value)?;
         properties.insert(key.clone(), value.clone());
     }
     if let Some(comment) = table.comment.as_ref().filter(|comment| !comment.is_empty()) {

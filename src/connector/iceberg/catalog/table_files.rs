@@ -7,7 +7,7 @@ use iceberg::table::Table;
 
 use crate::connector::iceberg::manifest::ManifestReader;
 use crate::connector::iceberg::storage::FileStore;
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, FlinkClass, Result};
 
 /// The property that is `false` if a table's files may belong to others too.
 const GC_ENABLED: &str = "gc.enabled";
@@ -15,6 +15,13 @@ const GC_ENABLED: &str = "gc.enabled";
 /// Returns whether a table's files must stay when it is dropped.
 pub(super) fn keeps_files(metadata: &TableMetadata) -> bool {
     metadata.properties().get(GC_ENABLED).is_some_and(|value| value.trim().eq_ignore_ascii_case("false"))
+}
+
+/// Returns whether an error says that the metadata of a table is gone or damaged, as opposed to: there is no table, or it cannot be
+/// reached or understood now. Such a table can be dropped; what belongs to it nobody can tell.
+pub(super) fn is_damage(error: &Error) -> bool {
+    let is_lost = error.kind() == ErrorKind::NotFound && error.flink_class() == FlinkClass::ICEBERG_NOT_FOUND;
+    is_lost || error.kind() == ErrorKind::Data
 }
 
 /// Returns the files of all snapshots that lie outside of a folder. What cannot be found because metadata is damaged stays: a

@@ -152,8 +152,10 @@ impl MetadataTable {
 
     /// Makes the error for a write.
     pub(super) fn not_written(&self, table: &str) -> Error {
-        Error::unsupported(format!("metadata table '{table}' cannot be written"))
-            .hint(format!("Write to table '{}': its metadata follows.", self.table.ident().name()))
+        Error::unsupported(format!("metadata table '{table}' cannot be written")).hint(format!(
+            "Write to table '{}': its metadata follows.",
+            table.rsplit_once('$').map_or(table, |(table, _)| table)
+        ))
     }
 }
 

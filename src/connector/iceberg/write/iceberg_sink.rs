@@ -14,6 +14,7 @@ use super::upsert::{RowIdentity, UpsertWriter, state_tables};
 use super::write_options::{ChangesWithoutKey, DistributionMode, WriteOptions};
 use super::write_settings::WriteSettings;
 use crate::changelog::{ChangelogMode, RowKind};
+use crate::connector::iceberg::catalog::check_partition_keys;
 use crate::connector::iceberg::commit::{check_row_deletes, reload_same};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{
@@ -53,6 +54,7 @@ impl IcebergSink {
     pub(super) fn new(table: &Arc<IcebergTable>, ctx: &FactoryContext<'_>) -> Result<IcebergSink> {
         let metadata = table.metadata();
         let options = WriteOptions::new(ctx, metadata)?;
+        check_partition_keys(ctx, metadata)?;
         let fields: Vec<_> =
             ctx.schema.sink_columns().map(|column| column.data_type.to_field(&column.name)).collect();
         let rows: SchemaRef = Arc::new(ArrowSchema::new(fields));

@@ -7,6 +7,8 @@ use iceberg::spec::TableMetadata;
 
 use super::write_settings::Properties;
 use crate::connector::FactoryContext;
+use crate::connector::iceberg::known_properties::check_property;
+use crate::connector::iceberg::read_options::{check_names, refuse_in_write};
 use crate::error::Result;
 use crate::options::{ConfigOption, EnumValue, OptionDef, RUNTIME_MODE, RuntimeMode};
 
@@ -158,6 +160,11 @@ impl WriteOptions {
     /// # Errors
     /// A value does not parse.
     pub(super) fn new(ctx: &FactoryContext<'_>, metadata: &TableMetadata) -> Result<WriteOptions> {
+        check_names(ctx)?;
+        // The definition of a table of another catalog names that catalog, and cannot be told from a hint.
+        let is_hint =
+            |key: &str| ctx.options.raw("catalog-name").is_none() && !metadata.properties().contains_key(key);
+        refuse_in_write(ctx, &is_hint)?;
         ctx.accept(ACCEPTED)?;
         let mut given = BTreeMap::new();
         // A hint may name a property itself.
@@ -167,6 +174,7 @@ impl WriteOptions {
                 .raw(key)
                 .filter(|value| metadata.properties().get(key).map(String::as_str) != Some(*value))
             {
+                check_property(key, value)?;
                 given.insert(key.to_owned(), value.to_owned());
             }
         }

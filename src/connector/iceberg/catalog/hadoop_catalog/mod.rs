@@ -15,13 +15,15 @@ use iceberg::{
 };
 
 use super::commit_catalog::{CommitCatalog, CommitError};
-use super::metadata_commit::{NextMetadata, loaded_table, no_namespace, no_table, table_exists};
+use super::metadata_commit::{
+    NextMetadata, delete_expired, loaded_table, no_namespace, no_table, table_exists,
+};
 use super::metadata_file::{Codec, METADATA_PATH, read_metadata};
-use super::table_files::{files_outside, keeps_files};
+use super::table_files::{files_outside, is_damage, keeps_files};
 use crate::connector::iceberg::error::into_iceberg;
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
-use versions::{Version, Versions, version_of};
+use versions::{VERSION_HINT, Version, Versions, version_of};
 
 /// How often a table is looked for anew whose metadata file goes between finding and reading it.
 const LOAD_ATTEMPTS: usize = 5;
@@ -74,10 +76,11 @@ impl HadoopCatalog {
         Ok(folder)
     }
 
-    /// Returns whether a folder is a table's.
+    /// Returns whether a folder is a table's, be it a damaged one.
     async fn is_table(&self, folder: &str) -> Result<bool> {
         let entries = self.files.list(&format!("{folder}/metadata")).await?;
-        Ok(entries.iter().any(|entry| !entry.is_folder() && version_of(&entry.name).is_some()))
+        let is_version = |name: &str| name == VERSION_HINT || version_of(name).is_some();
+        Ok(entries.iter().any(|entry| !entry.is_folder() && is_version(&entry.name)))
     }
 
     async fn namespaces(&self, parent: Option<&NamespaceIdent>) -> Result<Vec<NamespaceIdent>> {
@@ -187,7 +190,7 @@ impl HadoopCatalog {
         updates: Vec<TableUpdate>,
     ) -> Result<Table, CommitError> {
         let (current, base) = self.load(ident).await.map_err(CommitError::Failed)?;
-        let Some(next) = NextMetadata::after(&base, requirements, updates)? else { return Ok(base) };
+        let Some(mut next) = NextMetadata::after(&base, requirements, updates)? else { return Ok(base) };
         if next.metadata.location() != base.metadata().location() {
             let message = "Hadoop path-based tables cannot be relocated";
             return Err(CommitError::Failed(Error::validation(message).class(FlinkClass::ILLEGAL_ARGUMENT)));
@@ -198,15 +201,27 @@ impl HadoopCatalog {
         let bytes = codec.encode(&next.metadata).map_err(CommitError::Failed)?;
         let folder = self.table_folder(ident).map_err(CommitError::Failed)?;
         let versions = Versions::of(&self.files, &folder);
-        let version = versions.publish(ident, current.number + 1, codec, bytes).await?;
-        next.delete_expired(&self.files).await;
-        next.into_table(ident, version.location, self.files.file_io()).map_err(CommitError::Failed)
+        let version = versions.named(current.number + 1, codec);
+        let (expired, snapshots) = (next.take_expired(), next.take_snapshots());
+        // Behind the commit nothing may fail any more.
+        let table = next.into_table(ident, version.location.clone(), self.files.file_io());
+        let table = table.map_err(CommitError::Failed)?;
+        versions.publish(ident, &current, &version, &snapshots, bytes).await?;
+        delete_expired(&self.files, expired).await;
+        Ok(table)
     }
 
     /// Removes a table: its folder, and with `purge` also its files outside of that.
     async fn remove_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         let folder = self.table_folder(ident)?;
-        let (_, table) = self.load(ident).await?;
+        let table = match self.load(ident).await {
+            Ok((_, table)) => table,
+            Err(error) if is_damage(&error) => {
+                tracing::warn!(error = %error, table = %ident, "a damaged table is dropped: its files outside of its folder stay");
+                return self.files.remove_folder(&folder).await;
+            }
+            Err(error) => return Err(error),
+        };
         if keeps_files(table.metadata()) {
             // Without its metadata the folder is no table any more.
             return self.files.remove_folder(&format!("{folder}/metadata")).await;
@@ -325,8 +340,7 @@ impl Catalog for HadoopCatalog {
 
     async fn table_exists(&self, ident: &TableIdent) -> iceberg::Result<bool> {
         let folder = self.table_folder(ident).map_err(into_iceberg)?;
-        let current = Versions::of(&self.files, &folder).current().await.map_err(into_iceberg)?;
-        Ok(current.is_some())
+        self.is_table(&folder).await.map_err(into_iceberg)
     }
 
     async fn rename_table(&self, _from: &TableIdent, _to: &TableIdent) -> iceberg::Result<()> {

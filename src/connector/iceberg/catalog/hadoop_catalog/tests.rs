@@ -78,13 +78,13 @@ async fn concurrent_writers_lose_no_commit() {
 }
 
 #[tokio::test]
-async fn a_hint_may_be_old_ahead_garbage_or_missing() {
+async fn a_hint_may_be_old_garbage_or_missing() {
     let warehouse = Warehouse::new(&[]).await;
     for version in 2..=11 {
         assert_eq!(warehouse.commit("v", &version.to_string()).await.unwrap(), version);
     }
     let hint = warehouse.metadata("version-hint.text");
-    for text in ["3", "99", "nonsense", "", "10\n", "-1", "18446744073709551615"] {
+    for text in ["3", "nonsense", "", "10\n", "-1"] {
         std::fs::write(&hint, text).unwrap();
         assert_eq!(warehouse.version().await, 11, "{text:?}");
     }
@@ -95,6 +95,78 @@ async fn a_hint_may_be_old_ahead_garbage_or_missing() {
     std::fs::remove_file(warehouse.metadata("v3.metadata.json")).unwrap();
     assert_eq!(warehouse.version().await, 11);
     assert_eq!(warehouse.commit("v", "12").await.unwrap(), 12);
+}
+
+#[tokio::test]
+async fn a_version_that_the_hint_tells_and_that_is_missing_is_an_error_and_no_older_table() {
+    let warehouse = Warehouse::new(&[]).await;
+    for version in 2..=5 {
+        assert_eq!(warehouse.commit("v", &version.to_string()).await.unwrap(), version);
+    }
+    let refusal = async || warehouse.catalog.load(&ident()).await.unwrap_err();
+    for hint in ["7", "18446744073709551615"] {
+        std::fs::write(warehouse.metadata("version-hint.text"), hint).unwrap();
+        let error = refusal().await;
+        assert!(
+            error.message().starts_with(&format!("Metadata file for version {hint} is missing")),
+            "{error}"
+        );
+        assert!(error.message().contains(&format!("v{hint}.metadata.json")), "{error}");
+        assert!(error.hint_text().unwrap().contains("write 5 into"), "{error:?}");
+    }
+    std::fs::write(warehouse.metadata("version-hint.text"), "5").unwrap();
+    for version in 1..=5 {
+        std::fs::remove_file(warehouse.metadata(&format!("v{version}.metadata.json"))).unwrap();
+        assert!(version == 5 || warehouse.catalog.load(&ident()).await.is_ok());
+    }
+    // Nothing is built over what is left, and it still is a table: one that can be dropped.
+    for hint in ["5", "nonsense"] {
+        std::fs::write(warehouse.metadata("version-hint.text"), hint).unwrap();
+        assert_eq!(refusal().await.kind(), ErrorKind::Data);
+        let made = warehouse.catalog.make_table(ident().namespace(), creation("t", &[])).await;
+        assert!(made.unwrap_err().message().contains("missing"));
+        assert_eq!(warehouse.catalog.tables(ident().namespace()).await.unwrap(), [ident()]);
+    }
+    warehouse.catalog.purge_table(&ident()).await.unwrap();
+    assert!(!warehouse.catalog.table_exists(&ident()).await.unwrap());
+    warehouse.catalog.make_table(ident().namespace(), creation("t", &[])).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_writer_that_was_paused_brings_no_deleted_version_back() {
+    let keep = [
+        ("write.metadata.delete-after-commit.enabled", "true"),
+        ("write.metadata.previous-versions-max", "2"),
+    ];
+    let warehouse = Warehouse::new(&keep).await;
+    let (base, _) = warehouse.catalog.load(&ident()).await.unwrap();
+    for version in 2..=9 {
+        warehouse.commit("v", &version.to_string()).await.unwrap();
+    }
+    let catalog = &warehouse.catalog;
+    let folder = catalog.table_folder(&ident()).unwrap();
+    let versions = Versions::of(&catalog.files, &folder);
+    let next = versions.named(2, Codec::Plain);
+    let bytes = bytes::Bytes::from("{}");
+    // Its base is gone: so is what others have committed behind it.
+    let outcome = versions.publish(&ident(), &base, &next, &[7], bytes.clone()).await;
+    assert!(matches!(outcome, Err(CommitError::Conflict(_))), "{outcome:?}");
+    // It had looked before it was paused.
+    let settle = async |snapshots: &[i64]| {
+        assert!(catalog.files.create_in_folder(&next.location, bytes.clone()).await.unwrap());
+        versions.settle(&ident(), &base, &next, snapshots).await
+    };
+    let outcome = settle(&[7]).await;
+    assert!(matches!(outcome, Err(CommitError::Conflict(_))), "{outcome:?}");
+    assert!(!warehouse.metadata("v2.metadata.json").exists());
+    // A commit without a snapshot leaves nothing by which it could be told.
+    let outcome = settle(&[]).await;
+    assert!(matches!(outcome, Err(CommitError::Unknown(_))), "{outcome:?}");
+    assert_eq!(warehouse.version().await, 9);
+    // And what newer metadata names has landed.
+    let named = versions.named(8, Codec::Plain);
+    versions.settle(&ident(), &versions.named(7, Codec::Plain), &named, &[7]).await.unwrap();
+    assert_eq!(std::fs::read_to_string(warehouse.metadata("version-hint.text")).unwrap(), "9");
 }
 
 #[tokio::test]
@@ -119,9 +191,11 @@ async fn a_lost_answer_is_found_out() {
     assert!(!warehouse.faults.is_armed());
     assert_eq!(warehouse.version().await, 3);
     // Somebody else took the version.
+    let location = |number| warehouse.metadata(&format!("v{number}.metadata.json")).display().to_string();
+    let version = |number| Version { number, location: location(number) };
     std::fs::write(warehouse.metadata("v4.metadata.json"), "{}").unwrap();
     let lost = Versions::of(&warehouse.catalog.files, &warehouse.catalog.table_folder(&ident()).unwrap())
-        .publish(&ident(), 4, Codec::Plain, bytes::Bytes::from("[]"))
+        .publish(&ident(), &version(3), &version(4), &[], bytes::Bytes::from("[]"))
         .await;
     assert!(matches!(lost, Err(CommitError::Conflict(_))));
 }
@@ -145,7 +219,8 @@ async fn a_commit_that_failed_shows_nothing() {
 async fn a_table_that_was_dropped_does_not_come_back_by_a_commit() {
     let warehouse = Warehouse::new(&[]).await;
     let versions = Versions::of(&warehouse.catalog.files, "/nowhere");
-    let lost = versions.publish(&ident(), 2, Codec::Plain, bytes::Bytes::from("{}")).await;
+    let [base, next] = [1, 2].map(|number| versions.named(number, Codec::Plain));
+    let lost = versions.publish(&ident(), &base, &next, &[], bytes::Bytes::from("{}")).await;
     assert!(matches!(lost, Err(CommitError::Failed(error)) if error.kind() == ErrorKind::NotFound));
     std::fs::remove_dir_all(warehouse.folder.path().join("db/t")).unwrap();
     let Err(CommitError::Failed(error)) = warehouse.commit("a", "1").await else { panic!() };
@@ -211,8 +286,50 @@ async fn damaged_metadata_is_named() {
     }
     std::fs::write(&file, [0x1f, 0x8b, 8, 0]).unwrap();
     assert!(warehouse.catalog.load(&ident()).await.unwrap_err().message().contains("gzip"));
+    std::fs::write(warehouse.metadata("version-hint.text"), "1").unwrap();
     std::fs::remove_file(&file).unwrap();
-    assert_eq!(warehouse.catalog.load(&ident()).await.unwrap_err().kind(), ErrorKind::NotFound);
+    assert_eq!(warehouse.catalog.load(&ident()).await.unwrap_err().kind(), ErrorKind::Data);
+}
+
+#[tokio::test]
+async fn metadata_of_another_iceberg_is_told_from_damaged_metadata() {
+    let warehouse = Warehouse::new(&[]).await;
+    let file = warehouse.metadata("v1.metadata.json");
+    let whole = std::fs::read_to_string(&file).unwrap();
+    let field = |transform: &str, source: u32| {
+        let field = format!(
+            "\"fields\":[{{\"source-id\":{source},\"field-id\":1000,\"name\":\"p\",\"transform\":\"{transform}\"}}]"
+        );
+        let spec = whole.find("\"partition-specs\"").unwrap();
+        let (before, behind) = whole.split_at(spec);
+        format!("{before}{}", behind.replacen("\"fields\":[]", &field, 1))
+    };
+    let variant = whole.replace("\"type\":\"long\"", "\"type\":\"variant\"");
+    let version = whole.replace("\"format-version\":2", "\"format-version\":4");
+    for (content, kind, part) in [
+        (
+            field("foo", 1),
+            ErrorKind::Unsupported,
+            "the transform 'foo' of partition field 'p' of column 'id'",
+        ),
+        (variant, ErrorKind::Unsupported, "the type 'variant' of column 'id' is not supported"),
+        (version, ErrorKind::Unsupported, "has format version 4"),
+        (
+            field("identity", 77),
+            ErrorKind::Data,
+            "partition field 'p' of column 77: no schema has that column",
+        ),
+        (field("bucket[0]", 1), ErrorKind::Data, "partition field 'p' has the transform 'bucket[0]'"),
+        (field("truncate[0]", 1), ErrorKind::Data, "partition field 'p' has the transform 'truncate[0]'"),
+    ] {
+        std::fs::write(&file, content).unwrap();
+        let error = warehouse.catalog.load(&ident()).await.unwrap_err();
+        assert!(error.kind() == kind && error.message().contains(part), "{error}");
+        assert!(!error.message().contains("Schema {"), "{error}");
+        let is_dropped = warehouse.catalog.purge_table(&ident()).await.is_ok();
+        assert_eq!(is_dropped, kind == ErrorKind::Data, "{part}");
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+    }
 }
 
 #[tokio::test]

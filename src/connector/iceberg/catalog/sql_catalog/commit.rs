@@ -6,7 +6,9 @@ use iceberg::{TableIdent, TableRequirement, TableUpdate};
 use super::SqlCatalog;
 use super::database::WriteError;
 use crate::connector::iceberg::catalog::commit_catalog::CommitError;
-use crate::connector::iceberg::catalog::metadata_commit::{NextMetadata, commit_unknown, conflict, no_table};
+use crate::connector::iceberg::catalog::metadata_commit::{
+    NextMetadata, commit_unknown, conflict, delete_expired, no_table,
+};
 use crate::connector::iceberg::catalog::metadata_file::read_metadata;
 use crate::error::Error;
 
@@ -20,8 +22,12 @@ impl SqlCatalog {
     ) -> Result<Table, CommitError> {
         let base = self.load(ident).await.map_err(CommitError::Failed)?;
         let base_location = base.metadata_location().unwrap_or_default();
-        let Some(next) = NextMetadata::after(&base, requirements, updates)? else { return Ok(base) };
+        let Some(mut next) = NextMetadata::after(&base, requirements, updates)? else { return Ok(base) };
         let location = self.write_metadata(&next, Some(base_location)).await.map_err(CommitError::Failed)?;
+        let expired = next.take_expired();
+        // Behind the commit nothing may fail any more.
+        let table = next.into_table(ident, location.clone(), self.files.file_io());
+        let table = table.map_err(CommitError::Failed)?;
         let statement = self.tables.replace_metadata(ident, base_location, &location);
         match self.database.write(vec![statement]).await {
             Ok(counts) if counts == [1] => {}
@@ -44,8 +50,8 @@ impl SqlCatalog {
                 return Err(CommitError::Failed(error));
             }
         }
-        next.delete_expired(&self.files).await;
-        next.into_table(ident, location, self.files.file_io()).map_err(CommitError::Failed)
+        delete_expired(&self.files, expired).await;
+        Ok(table)
     }
 
     /// Finds out whether a commit whose answer was lost has landed.
@@ -62,6 +68,10 @@ impl SqlCatalog {
         // While the database has the base, it may still be about to do what it was told.
         let log = match current.as_str() {
             found if found == location => return Ok(()),
+            found if found == base && self.database.answers_are_final() => {
+                self.forget(location).await;
+                return Err(CommitError::Failed(error));
+            }
             found if found == base => return Err(commit_unknown(ident, error)),
             found => match read_metadata(&self.files, found).await {
                 Ok(metadata) => metadata.metadata_log().to_vec(),

@@ -33,6 +33,12 @@ pub(super) trait Database: Debug + Send + Sync {
     /// Returns the query for the names of the columns of the table `$1`; no rows if there is no such table.
     fn columns_query(&self) -> &'static str;
 
+    /// Returns whether a transaction whose answer was an error does nothing any more once a query has been answered behind it: no
+    /// server has it still in hand.
+    fn answers_are_final(&self) -> bool {
+        false
+    }
+
     /// Runs a query.
     async fn read(&self, query: Statement) -> Result<Vec<Row>>;
 

@@ -27,7 +27,7 @@ use iceberg::{
 use super::commit_catalog::{CommitCatalog, CommitError};
 use super::metadata_commit::{NextMetadata, loaded_table, no_namespace, no_table, table_exists};
 use super::metadata_file::{Codec, read_metadata};
-use super::table_files::{files_of, keeps_files};
+use super::table_files::{files_of, is_damage, keeps_files};
 use crate::connector::iceberg::error::into_iceberg;
 use crate::connector::iceberg::storage::FileStore;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
@@ -203,11 +203,11 @@ impl SqlCatalog {
     async fn remove_table(&self, ident: &TableIdent, purge: bool) -> Result<()> {
         let table = match self.load(ident).await {
             Ok(table) => Some(table),
-            Err(error) if error.flink_class() == FlinkClass::ICEBERG_NO_SUCH_TABLE => return Err(error),
-            Err(error) => {
-                tracing::warn!(error = %error, table = %ident, "the files of a dropped table stay");
+            Err(error) if is_damage(&error) => {
+                tracing::warn!(error = %error, table = %ident, "a damaged table is dropped: its files stay");
                 None
             }
+            Err(error) => return Err(error),
         };
         // Manifests are read before anything is gone.
         let doomed = match &table {

@@ -69,6 +69,10 @@ impl Database for Sqlite {
         "SELECT name FROM pragma_table_info($1)"
     }
 
+    fn answers_are_final(&self) -> bool {
+        true
+    }
+
     async fn read(&self, query: Statement) -> Result<Vec<Row>> {
         let rows = self.with(move |connection| {
             let mut prepared = connection.prepare(&numbered(&query.sql))?;
@@ -87,26 +91,63 @@ impl Database for Sqlite {
                 let parameters = params_from_iter(&statement.parameters);
                 Ok(transaction.execute(&numbered(&statement.sql), parameters)? as u64)
             };
-            let counts = statements.iter().map(execute).collect::<rusqlite::Result<_>>()?;
-            transaction.commit()?;
-            Ok(counts)
+            let counts = statements.iter().map(execute).collect::<rusqlite::Result<Vec<u64>>>()?;
+            Ok((counts, transaction.commit()))
         });
-        let written = write.await.map_err(WriteError::Unknown)?;
-        written.map_err(|error| {
-            let code = error.sqlite_error_code();
-            let error = failure(&self.path, error);
-            match code {
-                Some(ErrorCode::ConstraintViolation) => WriteError::Exists(error),
-                Some(ErrorCode::SystemIoFailure) => WriteError::Unknown(error),
-                _ => WriteError::Failed(error),
+        match write.await.map_err(WriteError::Unknown)? {
+            Ok((counts, Ok(()))) => Ok(counts),
+            Ok((_, Err(error))) => {
+                let is_definite = is_definite(error.sqlite_error_code()) || has_journal(&self.path);
+                let error = failure(&self.path, error);
+                Err(if is_definite { WriteError::Failed(error) } else { WriteError::Unknown(error) })
             }
-        })
+            // What fails before COMMIT is rolled back.
+            Err(error) if error.sqlite_error_code() == Some(ErrorCode::ConstraintViolation) => {
+                Err(WriteError::Exists(failure(&self.path, error)))
+            }
+            Err(error) => Err(WriteError::Failed(failure(&self.path, error))),
+        }
     }
+}
+
+/// Returns whether COMMIT has changed nothing when it fails so. Of a disk that is full or broken nobody knows.
+fn is_definite(code: Option<ErrorCode>) -> bool {
+    matches!(
+        code,
+        Some(
+            ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::AuthorizationForStatementDenied
+                | ErrorCode::NotADatabase
+                | ErrorCode::DatabaseCorrupt
+                | ErrorCode::DatabaseBusy
+                | ErrorCode::DatabaseLocked
+                | ErrorCode::ConstraintViolation
+        )
+    )
+}
+
+/// Returns whether a COMMIT that failed has left its journal: then the next who opens the database takes everything back.
+fn has_journal(path: &str) -> bool {
+    std::fs::metadata(format!("{path}-journal")).is_ok_and(|journal| journal.len() > 0)
+}
+
+/// Returns whether the file must not be written any more; SQLite does not tell that from other failures of the disk.
+fn is_read_only(path: &str) -> bool {
+    let opened = std::fs::OpenOptions::new().append(true).open(path);
+    opened.is_err_and(|error| {
+        matches!(error.kind(), std::io::ErrorKind::PermissionDenied | std::io::ErrorKind::ReadOnlyFilesystem)
+    })
 }
 
 /// Converts an error of SQLite.
 fn failure(path: &str, error: rusqlite::Error) -> Error {
     let (kind, hint) = match error.sqlite_error_code() {
+        Some(ErrorCode::SystemIoFailure) if is_read_only(path) => (
+            ErrorKind::Rejected,
+            "The file is read-only now. Give the user who runs this the right to write there.",
+        ),
         Some(ErrorCode::CannotOpen) => (
             ErrorKind::Rejected,
             "Its folder must exist, and the user who runs this must have the right to write there.",
@@ -125,4 +166,26 @@ fn failure(path: &str, error: rusqlite::Error) -> Error {
     let failed = Error::new(kind, format!("SQLite database '{path}': {error}"));
     let failed = if hint.is_empty() { failed } else { failed.hint(hint) };
     failed.caused_by(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_failed_commit_says_of_itself() {
+        for code in [ErrorCode::ReadOnly, ErrorCode::CannotOpen, ErrorCode::DatabaseCorrupt] {
+            assert!(is_definite(Some(code)), "{code:?}");
+        }
+        for code in [ErrorCode::SystemIoFailure, ErrorCode::DiskFull] {
+            assert!(!is_definite(Some(code)), "{code:?}");
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("c.db").display().to_string();
+        assert!(!has_journal(&path));
+        std::fs::write(format!("{path}-journal"), "").unwrap();
+        assert!(!has_journal(&path), "it was cut off, which is a commit");
+        std::fs::write(format!("{path}-journal"), "pages").unwrap();
+        assert!(has_journal(&path));
+    }
 }

@@ -443,6 +443,59 @@ async fn databases_that_cannot_be_used_are_named() {
 }
 
 #[tokio::test]
+async fn a_database_that_must_not_be_written_any_more_is_a_definite_failure() {
+    let place = Place::sqlite();
+    let catalog = place.catalog_with_table(&[]).await;
+    // An open connection may not write any more once its file is another's.
+    let file = place.folder.path().join("catalog.db");
+    std::fs::rename(&file, place.folder.path().join("moved.db")).unwrap();
+    let Err(CommitError::Failed(error)) = catalog.commit(&ident(), &[], set("a", "1")).await else {
+        panic!()
+    };
+    assert_eq!(error.kind(), ErrorKind::Rejected, "{error}");
+    assert!(error.message().contains("catalog.db") && error.hint_text().is_some(), "{error}");
+    assert_eq!(place.metadata_files().len(), 1);
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_final_where_nobody_else_can_give_it() {
+    let place = Place::sqlite();
+    let others = place.catalog_with_table(&[]).await;
+    let lossy = LossyDatabase {
+        inner: place.database().await,
+        others: others.clone(),
+        mode: AtomicU8::new(NOT_DONE),
+    };
+    let catalog = SqlCatalog { database: Arc::new(Final(lossy)), ..others };
+    let outcome = catalog.commit(&ident(), &[], set("a", "1")).await;
+    assert!(matches!(outcome, Err(CommitError::Failed(_))), "{outcome:?}");
+    assert_eq!(place.metadata_files().len(), 1);
+}
+
+/// A database without a server.
+#[derive(Debug)]
+struct Final(LossyDatabase);
+
+#[async_trait]
+impl Database for Final {
+    fn columns_query(&self) -> &'static str {
+        self.0.columns_query()
+    }
+
+    fn answers_are_final(&self) -> bool {
+        true
+    }
+
+    async fn read(&self, query: Statement) -> Result<Vec<Row>> {
+        self.0.read(query).await
+    }
+
+    async fn write(&self, statements: Vec<Statement>) -> Result<Vec<u64>, WriteError> {
+        self.0.write(statements).await
+    }
+}
+
+#[tokio::test]
 async fn a_busy_database_is_waited_for() {
     let place = Place::sqlite();
     let catalog = place.catalog_with_table(&[]).await;
