@@ -87,7 +87,7 @@ fn a_cancelled_streaming_job_leaves_no_file_that_no_snapshot_names() {
             .run(
                 "SET 'table.dml-sync' = 'false';
                  ALTER TABLE lake.db.a SET ('write.target-file-size-bytes' = '1');
-                 CREATE TABLE numbers (id INT) WITH ('connector' = 'datagen', 'rows-per-second' = '100000');
+                 CREATE TABLE numbers (id INT) WITH ('connector' = 'datagen', 'rows-per-second' = '2000');
                  INSERT INTO lake.db.a SELECT id FROM (VALUES (1), (2)) AS t (id);",
             )
             .await

@@ -19,7 +19,7 @@ use crate::connector::iceberg::catalog::metadata_folder;
 use crate::connector::iceberg::error::from_iceberg;
 use crate::connector::iceberg::field_history::schemas_newest_first;
 use crate::connector::iceberg::manifest::{ManifestReader, RewrittenManifest, TableFile};
-use crate::connector::iceberg::partition::spec_of;
+use crate::connector::iceberg::partition::{avro_spec, spec_of};
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 
@@ -101,6 +101,7 @@ impl<'a> ManifestStore<'a> {
         self.written.push(path.clone());
         let partition_type = spec.partition_type(&schema).map_err(from_iceberg)?;
         let output = self.table.file_io().new_output(&path).map_err(from_iceberg)?;
+        let spec = avro_spec(&spec).map_err(from_iceberg)?;
         let builder = ManifestWriterBuilder::new(output, Some(self.snapshot_id), Arc::clone(&schema), spec);
         let writer = match (self.format_version(), content) {
             (FormatVersion::V1, ManifestContentType::Data) => builder.build_v1(),

@@ -1,8 +1,13 @@
-//! Manifests that the crate refuses although they are well-formed: in format 1 a partition field that was dropped stays as a field
-//! `void` under its old name, and the crate takes that name only from `identity`. What a manifest says of transforms is not used here
-//! (the table's metadata says it too), so such fields are read as `identity`.
+//! Manifests that the crate refuses although they are well-formed.
+//!
+//! In format 1 a partition field that was dropped stays as a field `void` under its old name, and the crate takes that name only from
+//! `identity`. What a manifest says of transforms is not used here (the table's metadata says it too), so such fields are read as
+//! `identity`. And a partition field may have any name, which Avro allows no field: Java writes another in the schema of the rows, and
+//! the crate wants the same one in the spec.
 
 use serde_json::Value;
+
+use crate::connector::iceberg::partition::avro_name;
 
 /// What an Avro file begins with.
 const MAGIC: &[u8] = b"Obj\x01";
@@ -10,11 +15,17 @@ const MAGIC: &[u8] = b"Obj\x01";
 /// The entry of the header that tells the partition fields.
 const PARTITION_SPEC: &[u8] = b"partition-spec";
 
-/// Returns a manifest in which dropped partition fields are `identity`; None if it has none, or is no Avro file.
-pub(super) fn without_void_fields(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The entry of the header that tells what rows are.
+const SCHEMA: &[u8] = b"avro.schema";
+
+/// The id of the field with the partition, in the schema of rows.
+const PARTITION_ID: i64 = 102;
+
+/// Returns a manifest whose header the crate can read; None if nothing in it is in the way, or if it is no Avro file.
+pub(super) fn with_plain_header(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut rest = bytes.strip_prefix(MAGIC)?;
     let mut entries: Vec<(&[u8], Vec<u8>)> = Vec::new();
-    let mut has_void = false;
+    let mut is_changed = false;
     loop {
         let mut count = take_long(&mut rest)?;
         if count == 0 {
@@ -27,17 +38,16 @@ pub(super) fn without_void_fields(bytes: &[u8]) -> Option<Vec<u8>> {
         }
         for _ in 0..count {
             let (key, value) = (take_bytes(&mut rest)?, take_bytes(&mut rest)?);
-            let value = match (key == PARTITION_SPEC).then(|| void_as_identity(value)).flatten() {
-                Some(changed) => {
-                    has_void = true;
-                    changed
-                }
-                None => value.to_vec(),
+            let changed = match key {
+                PARTITION_SPEC => changed_json(value, plain_fields),
+                SCHEMA => changed_json(value, plain_partition),
+                _ => None,
             };
-            entries.push((key, value));
+            is_changed |= changed.is_some();
+            entries.push((key, changed.unwrap_or_else(|| value.to_vec())));
         }
     }
-    if !has_void {
+    if !is_changed {
         return None;
     }
     let mut out = MAGIC.to_vec();
@@ -51,17 +61,43 @@ pub(super) fn without_void_fields(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(out)
 }
 
-fn void_as_identity(json: &[u8]) -> Option<Vec<u8>> {
-    let mut fields: Value = serde_json::from_slice(json).ok()?;
-    let mut has_void = false;
-    for field in fields.as_array_mut()? {
-        let transform = field.get_mut("transform")?;
-        if transform == "void" {
-            *transform = Value::from("identity");
-            has_void = true;
+/// Returns a JSON value as `change` leaves it; None if it changes nothing.
+fn changed_json(json: &[u8], change: impl Fn(&mut Value)) -> Option<Vec<u8>> {
+    let before: Value = serde_json::from_slice(json).ok()?;
+    let mut after = before.clone();
+    change(&mut after);
+    (after != before).then(|| serde_json::to_vec(&after).ok()).flatten()
+}
+
+/// Makes the fields of a spec plain.
+fn plain_fields(spec: &mut Value) {
+    for field in spec.as_array_mut().into_iter().flatten() {
+        if field.get("transform").is_some_and(|transform| transform == "void") {
+            field["transform"] = Value::from("identity");
         }
+        give_plain_name(field);
     }
-    has_void.then(|| serde_json::to_vec(&fields).ok()).flatten()
+}
+
+/// Makes the names of the partition's fields plain, wherever in a schema it stands.
+fn plain_partition(schema: &mut Value) {
+    match schema {
+        Value::Object(entries) => {
+            if entries.get("field-id").and_then(Value::as_i64) == Some(PARTITION_ID) {
+                let fields = entries.get_mut("type").and_then(|partition| partition.get_mut("fields"));
+                fields.and_then(Value::as_array_mut).into_iter().flatten().for_each(give_plain_name);
+            }
+            entries.values_mut().for_each(plain_partition);
+        }
+        Value::Array(items) => items.iter_mut().for_each(plain_partition),
+        _ => {}
+    }
+}
+
+fn give_plain_name(field: &mut Value) {
+    if let Some(name) = field.get("name").and_then(Value::as_str) {
+        field["name"] = Value::from(avro_name(name).into_owned());
+    }
 }
 
 /// Takes a number in Avro's variable length.
@@ -125,12 +161,15 @@ mod tests {
         let fields = |transform: &str| {
             format!(r#"[{{"name":"a","transform":"{transform}"}},{{"name":"b","transform":"bucket[3]"}}]"#)
         };
-        let changed = without_void_fields(&file(&fields("void"))).unwrap();
+        let changed = with_plain_header(&file(&fields("void"))).unwrap();
         let text = String::from_utf8_lossy(&changed).into_owned();
         assert!(text.contains(&fields("identity")) && text.ends_with("sync and rows"), "{text}");
-        assert_eq!(without_void_fields(&file(&fields("day"))), None);
-        assert_eq!(without_void_fields(b"Obj\x01\x02"), None);
-        assert_eq!(without_void_fields(b"no Avro"), None);
+        let named = |name: &str| format!(r#"[{{"name":"{name}","transform":"day"}}]"#);
+        let changed = with_plain_header(&file(&named("a b"))).unwrap();
+        assert!(String::from_utf8_lossy(&changed).contains(&named("a_x20b")));
+        assert_eq!(with_plain_header(&file(&fields("day"))), None);
+        assert_eq!(with_plain_header(b"Obj\x01\x02"), None);
+        assert_eq!(with_plain_header(b"no Avro"), None);
     }
 
     #[test]
@@ -143,7 +182,7 @@ mod tests {
                 continue;
             }
             let bytes = std::fs::read(path).unwrap();
-            if let Some(bytes) = without_void_fields(&bytes) {
+            if let Some(bytes) = with_plain_header(&bytes) {
                 changed += 1;
                 iceberg::spec::Manifest::parse_avro(&bytes).unwrap();
             }

@@ -4,6 +4,7 @@
 //! from the manifest list is the same in every list that names the manifest. Who writes entries anew reads them past the cache, as
 //! they are: with their maps of metrics they may be taken apart.
 
+use std::panic::catch_unwind;
 use std::sync::{Arc, LazyLock};
 
 use bytes::Bytes;
@@ -15,7 +16,7 @@ use iceberg::spec::{
 };
 use iceberg::table::Table;
 
-use super::manifest_header::without_void_fields;
+use super::manifest_header::with_plain_header;
 use super::{FileRole, ManifestedFile, ReadContext, TableFile, WeightedCache};
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
@@ -178,15 +179,22 @@ impl ManifestReader {
             return Err(encrypted(&self.context, role, location));
         }
         let bytes = read_all(&self.files, &self.context, role, location).await?;
-        let parsed = match Manifest::parse_avro(&bytes) {
+        let parsed = match parsed(&bytes) {
             Ok(parsed) => parsed,
-            Err(error) => without_void_fields(&bytes)
-                .and_then(|changed| Manifest::parse_avro(&changed).ok())
+            Err(error) => with_plain_header(&bytes)
+                .and_then(|changed| parsed(&changed).ok())
                 .ok_or_else(|| self.context.damaged(role, location, error))?,
         };
         let (entries, header) = parsed.into_parts();
         Ok((entries.into_iter().map(Arc::unwrap_or_clone).collect(), header.schema))
     }
+}
+
+/// Parses a manifest. On some damaged headers the crate's Avro reader panics, where it means an error.
+fn parsed(bytes: &[u8]) -> iceberg::Result<Manifest> {
+    catch_unwind(|| Manifest::parse_avro(bytes)).unwrap_or_else(|_| {
+        Err(iceberg::Error::new(iceberg::ErrorKind::DataInvalid, "the header is not that of a manifest"))
+    })
 }
 
 /// Reads a whole file.
@@ -258,5 +266,26 @@ fn heap_bytes(literal: &PrimitiveLiteral) -> usize {
         PrimitiveLiteral::String(text) => text.capacity(),
         PrimitiveLiteral::Binary(bytes) => bytes.capacity(),
         _ => 0,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_manifest_with_any_other_byte_is_read_or_refused_and_never_a_panic() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iceberg/fixtures/spark/identity/metadata");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let manifest = files.into_iter().find(|path| path.to_str().unwrap().ends_with("-m0.avro")).unwrap();
+        let bytes = std::fs::read(manifest).unwrap();
+        assert!(parsed(&bytes).is_ok());
+        let mut refused = 0;
+        for at in 0..bytes.len() {
+            let mut bytes = bytes.clone();
+            bytes[at] = 0x7F;
+            refused += usize::from(parsed(&bytes).is_err());
+        }
+        assert!(refused > 0);
     }
 }

@@ -18,7 +18,7 @@ use parquet::arrow::ARROW_SCHEMA_META_KEY;
 use parquet::arrow::arrow_reader::ArrowReaderOptions;
 use parquet::arrow::async_reader::AsyncFileReader;
 use parquet::errors::{ParquetError, Result as ParquetResult};
-use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader};
+use parquet::file::metadata::{FileMetaData, ParquetMetaData, ParquetMetaDataReader, RowGroupMetaData};
 
 use crate::connector::iceberg::manifest::{FileRole, ReadContext, WeightedCache};
 use crate::connector::iceberg::storage::FileStore;
@@ -121,6 +121,7 @@ impl ParquetFile {
         let hint = usize::try_from(FOOTER_READ_BYTES.min(size)).ok();
         let footer =
             ParquetMetaDataReader::new().with_prefetch_hint(hint).load_and_finish(&mut *self, size).await?;
+        check_places(&footer, size)?;
         let footer = Arc::new(without_arrow_schema(footer));
         FOOTERS.insert(&key, Arc::clone(&footer), footer.memory_size());
         Ok(footer)
@@ -168,6 +169,22 @@ impl ParquetFile {
     fn not_read(&self, error: object_store::Error) -> ParquetError {
         ParquetError::External(Box::new(self.context.not_read(self.role, &self.location, error)))
     }
+}
+
+/// Checks that all columns lie within the file: the reader takes the footer's word for it, and panics where it is wrong.
+fn check_places(footer: &ParquetMetaData, size: u64) -> ParquetResult<()> {
+    let is_within = |start: i64, length: i64| {
+        let end = u64::try_from(start).ok().zip(u64::try_from(length).ok());
+        end.and_then(|(start, length)| start.checked_add(length)).is_some_and(|end| end <= size)
+    };
+    for column in footer.row_groups().iter().flat_map(RowGroupMetaData::columns) {
+        let start = column.dictionary_page_offset().unwrap_or(column.data_page_offset());
+        if !is_within(start, column.compressed_size()) || !is_within(column.data_page_offset(), 0) {
+            let path = column.column_path();
+            return Err(ParquetError::General(format!("column {path} lies outside of the file")));
+        }
+    }
+    Ok(())
 }
 
 /// Drops the Arrow schema that some writers leave in a footer: the same Parquet types then give the same Arrow types, whoever wrote
@@ -235,5 +252,28 @@ impl ParquetFileReaderFactory for DataFileReaders {
         let mut reader = self.files.open(FileRole::DataFile, &self.location, file.object_meta.size)?;
         reader.metrics = Some(ParquetFileMetrics::new(partition, &self.location, metrics));
         Ok(Box::new(reader))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_footer_that_points_out_of_its_file_is_damaged() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iceberg/fixtures/flink/overwritten/data");
+        let files = walkdir(std::path::Path::new(folder));
+        let bytes = Bytes::from(std::fs::read(files.first().unwrap()).unwrap());
+        let size = bytes.len() as u64;
+        let footer = ParquetMetaDataReader::new().parse_and_finish(&bytes).unwrap();
+        check_places(&footer, size).unwrap();
+        let error = check_places(&footer, size / 8).unwrap_err();
+        assert!(error.to_string().contains("lies outside of the file"), "{error}");
+    }
+
+    fn walkdir(folder: &std::path::Path) -> Vec<std::path::PathBuf> {
+        let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let files = entries.flat_map(|path| if path.is_dir() { walkdir(&path) } else { vec![path] });
+        files.filter(|path| path.extension().is_some_and(|of| of == "parquet")).collect()
     }
 }

@@ -37,7 +37,7 @@ use crate::runtime::checkpoint::CheckpointSummary;
 const CAUSE_WAIT: Duration = Duration::from_secs(1);
 
 /// How long writers that are stopped may take to end what they are at.
-const WRITER_WAIT: Duration = Duration::from_secs(2);
+const WRITER_WAIT: Duration = Duration::from_secs(10);
 
 /// What stays the same over all runs of a job.
 #[derive(Debug)]
