@@ -27,7 +27,7 @@ use super::file_groups::deal;
 use super::iceberg_file_source::{IcebergFileSource, ScanState};
 use super::live_files::{LiveFile, PlannedFiles};
 use super::parquet_files::ParquetFiles;
-use super::prune::{Condition, Pruning, statistics};
+use super::prune::{Condition, Pruning, leave_most, statistics};
 use super::scan_file::ScanFile;
 use super::scan_target::ScanTarget;
 use crate::connector::iceberg::field_history::column_of_any_schema;
@@ -130,7 +130,7 @@ impl IcebergTableProvider {
     pub(super) fn read_file(&self, scan: &PreparedScan, file: LiveFile) -> Result<SendableRecordBatchStream> {
         let (columns, context) = (&scan.state.columns, scan.state.files.context());
         let files = self.partitioned_files(vec![file], columns, &vec![false; columns.len()], context)?;
-        let source = source(Arc::clone(&scan.state), &scan.projection);
+        let source = source(Arc::clone(&scan.state), &scan.projection, true);
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
             .with_file_groups(vec![FileGroup::new(files)])
             .build();
@@ -150,6 +150,8 @@ impl IcebergTableProvider {
         let columns: Arc<[ReadColumn]> = self.columns_of_scan(&planned.files)?.into();
         let wanted = self.wanted(&columns, projection, filters);
         let statistics = statistics::of_scan(&planned.files, &columns, &wanted);
+        // Without conditions of its own a query may still have such that become known while it runs.
+        let filters_rows = filters.is_empty() || !leave_most(filters, &columns, &statistics);
         let files = self.partitioned_files(planned.files, &columns, &wanted, &context)?;
         let row_groups = |file: &PartitionedFile| {
             let extensions = file.extensions.as_ref()?;
@@ -157,7 +159,7 @@ impl IcebergTableProvider {
             Some(file.live.data.file.split_offsets()?.to_vec())
         };
         let groups = deal(files, row_groups, partitions);
-        let source = source(self.scan_state(columns, context)?, projection);
+        let source = source(self.scan_state(columns, context)?, projection, filters_rows);
         // Files are opened through the table's own store; DataFusion only wants to know one.
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
             .with_file_groups(groups)
@@ -244,8 +246,9 @@ pub(super) struct PreparedScan {
     projection: Vec<usize>,
 }
 
-/// Makes DataFusion's source of some columns of a scan.
-fn source(scan: Arc<ScanState>, projection: &[usize]) -> IcebergFileSource {
+/// Makes DataFusion's source of some columns of a scan. With `filters_rows` it evaluates conditions row by row; files, row groups and
+/// pages are ruled out in any case.
+fn source(scan: Arc<ScanState>, projection: &[usize], filters_rows: bool) -> IcebergFileSource {
     let columns = &scan.columns;
     let fields: Vec<Field> = columns
         .iter()
@@ -257,8 +260,8 @@ fn source(scan: Arc<ScanState>, projection: &[usize]) -> IcebergFileSource {
         alias: columns[*index].field.name().clone(),
     };
     let exprs = ProjectionExprs::new(projection.iter().map(expr));
-    let parquet =
-        ParquetSource::new(Arc::new(Schema::new(fields))).with_table_parquet_options(parquet_options());
+    let parquet = ParquetSource::new(Arc::new(Schema::new(fields)))
+        .with_table_parquet_options(parquet_options(filters_rows));
     IcebergFileSource::new(parquet, exprs, scan)
 }
 
@@ -268,9 +271,9 @@ fn internal_name(place: usize, id: i32) -> String {
 }
 
 /// How DataFusion reads Parquet.
-fn parquet_options() -> TableParquetOptions {
+fn parquet_options(filters_rows: bool) -> TableParquetOptions {
     let mut options = TableParquetOptions::default();
-    options.global.pushdown_filters = true;
+    options.global.pushdown_filters = filters_rows;
     options.global.reorder_filters = false;
     options.global.enable_page_index = true;
     options.global.bloom_filter_on_read = true;

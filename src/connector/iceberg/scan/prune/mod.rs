@@ -4,8 +4,10 @@ mod bounds;
 mod condition;
 mod projection;
 mod pruning;
+mod selectivity;
 pub(super) mod statistics;
 
 pub(super) use bounds::BoundValue;
 pub(super) use condition::Condition;
 pub(super) use pruning::Pruning;
+pub(super) use selectivity::leave_most;
