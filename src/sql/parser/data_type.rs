@@ -334,7 +334,7 @@ mod tests {
             ("INT NOT NULL ARRAY NOT NULL MULTISET", "MULTISET<ARRAY<INT NOT NULL> NOT NULL>"),
             (
                 "MAP<STRING, ROW<a INT 'note', `b c` STRING NOT NULL>>",
-                "MAP<STRING, ROW<`a` INT 'note', `b c` STRING NOT NULL>>",
+                "MAP<STRING, ROW<`a` INT '...', `b c` STRING NOT NULL>>",
             ),
             ("ROW(x INT, y ROW(z DATE))", "ROW<`x` INT, `y` ROW<`z` DATE>>"),
         ] {
