@@ -139,11 +139,7 @@ fn missing_options(keys: &[&str]) -> Error {
 
 /// Returns the candidate with the smallest edit distance, if it is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    candidates
-        .map(|candidate| (edit_distance(word, candidate), candidate))
-        .filter(|(distance, candidate)| *distance <= 1 + candidate.len().min(word.len()) / 4)
-        .min_by_key(|(distance, _)| *distance)
-        .map(|(_, candidate)| candidate)
+    closest(word, candidates, |candidate| 1 + candidate.len().min(word.len()) / 4)
 }
 
 /// Returns the candidate that is at most so many single-character edits away.
@@ -152,9 +148,18 @@ pub fn nearest_within<'a>(
     word: &str,
     candidates: impl Iterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    closest(word, candidates, |_| edits)
+}
+
+/// Returns the candidate with the smallest edit distance among those that are at most so many edits away.
+fn closest<'a>(
+    word: &str,
+    candidates: impl Iterator<Item = &'a str>,
+    edits_max: impl Fn(&str) -> usize,
+) -> Option<&'a str> {
     candidates
         .map(|candidate| (edit_distance(word, candidate), candidate))
-        .filter(|(distance, _)| *distance <= edits)
+        .filter(|(distance, candidate)| *distance <= edits_max(candidate))
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
 }

@@ -32,7 +32,8 @@ pub(crate) struct SinkInput {
     pub(crate) overwrite: bool,
 }
 
-/// Runs sinks to the end of their inputs, each of which may remember so many bytes. Dropping the future leaves nothing visible, unless it is being committed.
+/// Runs sinks to the end of their inputs, each of which may remember so many bytes. Dropping the future leaves nothing visible, unless
+/// it is being committed.
 ///
 /// # Errors
 /// An input fails, or a sink cannot be written. If a sink cannot be committed, those before it are.

@@ -40,6 +40,10 @@ SET 'lakehead.epoch.max-rows' = '1';
 SET 'table.dml-sync' = 'true';
 CREATE TABLE changes (id BIGINT, n BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED)
   WITH ('connector' = 'filesystem', 'path' = '{root}/in', 'format' = 'debezium-json');
+{insert}";
+
+/// How the jobs keep the table `lake.db.t`.
+const INSERT: &str = "
 CREATE CATALOG lake WITH ('type' = 'iceberg', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{root}/warehouse');
 CREATE DATABASE IF NOT EXISTS lake.db;
 CREATE TABLE IF NOT EXISTS lake.db.t (id BIGINT, n BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED);
@@ -174,7 +178,10 @@ impl Reader {
 
 fn run(root: &Path, workers: u64, kill: Option<Kill>) -> bool {
     let workers = workers.to_string();
-    let script = JOB.replace("{root}", root.to_str().unwrap()).replace("{workers}", &workers);
+    let script = JOB
+        .replace("{insert}", INSERT)
+        .replace("{root}", root.to_str().unwrap())
+        .replace("{workers}", &workers);
     run_script_until(&script, kill).has_ended
 }
 
@@ -226,11 +233,7 @@ SET 'lakehead.epoch.max-rows' = '1';
 SET 'table.dml-sync' = 'true';
 CREATE TABLE changes (id BIGINT, n BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED)
   WITH ('connector' = 'values', 'changelog-mode' = 'I,UB,UA,D', 'rows-per-frame' = '4', 'rows' = '{rows}');
-CREATE CATALOG lake WITH ('type' = 'iceberg', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{root}/warehouse');
-CREATE DATABASE IF NOT EXISTS lake.db;
-CREATE TABLE IF NOT EXISTS lake.db.t (id BIGINT, n BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED);
-INSERT INTO lake.db.t SELECT id, n, name FROM changes;
-";
+{insert}";
 
 /// The changes of the small job: kind, id, n. A frame has four.
 const CHANGES: &[(&str, u64, u64)] = &[
@@ -255,7 +258,7 @@ const CHANGES: &[(&str, u64, u64)] = &[
 fn run_small(root: &Path) {
     let rows: Vec<String> =
         CHANGES.iter().map(|(kind, id, n)| format!("[\"{kind}\",{id},{n},\"name {id}\"]")).collect();
-    let job = SMALL_JOB.replace("{root}", root.to_str().unwrap());
+    let job = SMALL_JOB.replace("{insert}", INSERT).replace("{root}", root.to_str().unwrap());
     let job = job.replace("{rows}", &format!("[{}]", rows.join(",")));
     // The first time the job is to remove its checkpoints at its end.
     let resume = if has_checkpoint(root) { "SET 'lakehead.job.resume' = 'latest';" } else { "" };

@@ -11,14 +11,15 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::TryStreamExt;
-use iceberg::spec::{SnapshotRef, TableMetadata};
 
-use super::index_sync::{KnownSnapshot, row_number, wanted_keys};
+use super::index_sync::{row_number, wanted_keys};
 use super::indexed_files::IndexedFiles;
+use super::known_snapshot::Newer;
 use super::replaced_rows::{Lookup, ReplacedRows};
 use super::row_identity::{RowIdentity, row_hash_of};
 use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::scan::{FileDeletes, LiveFile, live_files, read_keys};
+use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::write::position_delete_writer::DeletedRows;
 use crate::error::Result;
@@ -80,8 +81,7 @@ impl<'a> DeleteResolver<'a> {
         table: &IcebergTable,
     ) -> Result<Resolution> {
         let metadata = table.metadata();
-        let branch = self.branch.and_then(|branch| metadata.snapshot_for_ref(branch));
-        let head = branch.or(metadata.current_snapshot());
+        let head = head(metadata, self.branch);
         let head_id = head.map(|head| head.snapshot_id());
         let all = self.prepared.iter().flat_map(|prepared| &prepared.deletes).cloned().collect();
         if self.prepared.iter().all(|prepared| prepared.lookup.base.id == head_id) {
@@ -106,7 +106,10 @@ impl<'a> DeleteResolver<'a> {
         let mut taken = self.reserved.clone();
         for at in 0..self.prepared.len() {
             let base = self.prepared[at].lookup.base;
-            let since = if follows(metadata, head, base) { base.sequence_number } else { -1 };
+            let since = match base.newer(metadata, head) {
+                Newer::Rewound => -1,
+                Newer::Snapshots(_) | Newer::Expired => base.sequence_number,
+            };
             let new: Vec<LiveFile> =
                 live.iter().filter(|file| file.file_sequence_number > since).cloned().collect();
             let found = match self.identity.is_key() {
@@ -212,25 +215,6 @@ fn single_rows(prepared: &PreparedUpsert) -> Vec<(i64, u32)> {
         ReplacedRows::Rows(rows) => rows.iter().map(|row| (row.file, row.row)).collect(),
         ReplacedRows::Keys(_) => Vec::new(),
     }
-}
-
-/// Returns whether a snapshot comes after another, as far as the history is still there.
-fn follows(metadata: &TableMetadata, head: Option<&SnapshotRef>, base: KnownSnapshot) -> bool {
-    let mut next = head;
-    while let Some(snapshot) = next {
-        if Some(snapshot.snapshot_id()) == base.id {
-            return true;
-        }
-        if snapshot.sequence_number() <= base.sequence_number {
-            return false;
-        }
-        match snapshot.parent_snapshot_id() {
-            None => return base.id.is_none(),
-            Some(parent) => next = metadata.snapshot_by_id(parent),
-        }
-    }
-    // Those in between have expired; or there is no snapshot, and nothing to find.
-    true
 }
 
 /// Returns all keys that a committable touches: those that are gone, and those of its own rows.

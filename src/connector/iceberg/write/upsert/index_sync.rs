@@ -25,9 +25,11 @@ use futures::TryStreamExt;
 use iceberg::spec::{SnapshotRef, TableMetadata};
 
 use super::key_positions::{KeyPositions, RowPosition};
+use super::known_snapshot::{KnownSnapshot, Newer};
 use super::row_identity::{Identified, RowIdentity};
 use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
 use crate::connector::iceberg::scan::{LiveFile, live_files, read_keys};
+use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::type_mapping;
 use crate::error::{Error, Result};
@@ -40,15 +42,6 @@ pub(super) struct Lineage {
     pub(super) name: String,
     /// The last checkpoint whose commits are in the index.
     pub(super) checkpoint: u64,
-}
-
-/// A snapshot that an index stands for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct KnownSnapshot {
-    /// Its id; None for a table without snapshots.
-    pub(super) id: Option<i64>,
-    /// Its sequence number.
-    pub(super) sequence_number: i64,
 }
 
 /// Which of the sink's writers an index belongs to.
@@ -181,7 +174,7 @@ impl IndexSync {
         let metadata = table.metadata();
         self.pending
             .retain(|pending| !is_committed(metadata, &self.own.name, pending.checkpoint, &pending.id));
-        let head = self.head(metadata);
+        let head = head(metadata, self.branch.as_deref());
         let history = self.history(metadata, head);
         let now = KnownSnapshot {
             id: head.map(|head| head.snapshot_id()),
@@ -207,37 +200,15 @@ impl IndexSync {
         Ok(now)
     }
 
-    /// Returns the snapshot that rows are added to.
-    fn head<'a>(&self, metadata: &'a TableMetadata) -> Option<&'a SnapshotRef> {
-        let branch = self.branch.as_deref().and_then(|branch| metadata.snapshot_for_ref(branch));
-        branch.or(metadata.current_snapshot())
-    }
-
     fn history(&self, metadata: &TableMetadata, head: Option<&SnapshotRef>) -> History {
         // An index that knows nothing yet has nothing to be set back from.
         let Some(known) = self.known else { return History::Foreign };
-        let mut history = History::Same;
-        let mut next = head;
-        while let Some(snapshot) = next {
-            if Some(snapshot.snapshot_id()) == known.id {
-                return history;
-            }
-            if snapshot.sequence_number() <= known.sequence_number {
-                return History::Rewound;
-            }
-            if history != History::Foreign {
-                history = if self.is_own(snapshot) { History::Own } else { History::Foreign };
-            }
-            match snapshot.parent_snapshot_id() {
-                None => return if known.id.is_none() { history } else { History::Rewound },
-                Some(parent) => next = metadata.snapshot_by_id(parent),
-            }
-        }
-        // Either there is no snapshot, or those between have expired.
-        match head {
-            Some(_) => History::Foreign,
-            None if known.id.is_none() => History::Same,
-            None => History::Rewound,
+        match known.newer(metadata, head) {
+            Newer::Rewound => History::Rewound,
+            Newer::Expired => History::Foreign,
+            Newer::Snapshots(newer) if newer.is_empty() => History::Same,
+            Newer::Snapshots(newer) if newer.iter().all(|snapshot| self.is_own(snapshot)) => History::Own,
+            Newer::Snapshots(_) => History::Foreign,
         }
     }
 

@@ -5,6 +5,7 @@ mod image_order;
 mod index_sync;
 mod indexed_files;
 mod key_positions;
+mod known_snapshot;
 #[cfg(test)]
 mod model_tests;
 mod net_effect;

@@ -17,7 +17,7 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::{Deserialize, Serialize};
 
-use super::index_sync::KnownSnapshot;
+use super::known_snapshot::KnownSnapshot;
 use super::row_identity::RowIdentity;
 use crate::error::{Error, ErrorKind, Result};
 

@@ -10,7 +10,8 @@ use arrow::array::{
 };
 use arrow::datatypes::{DataType as ArrowType, Field, Int64Type, Schema, UInt8Type, UInt64Type};
 
-use super::index_sync::{KnownSnapshot, Lineage, Ownership};
+use super::index_sync::{Lineage, Ownership};
+use super::known_snapshot::KnownSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::state::{GROUP_COUNT, StateChanges, StateTable};
 
