@@ -34,6 +34,11 @@ const ROWS_PER_FRAME: ConfigOption<u32> = ConfigOption::optional(
     "rows-per-frame",
     "How many rows are read at once, so that checkpoints can come between them; by default all.",
 );
+const WAITS_FOR_CHECKPOINTS: ConfigOption<bool> = ConfigOption::with_default(
+    "waits-for-checkpoints",
+    "false",
+    "Whether rows come only once a checkpoint covers those read before, so that there is one for each 'rows-per-frame'.",
+);
 const LOOKUP: ConfigOption<bool> =
     ConfigOption::with_default("lookup", "false", "Whether the table can be looked up in by key.");
 
@@ -81,7 +86,7 @@ impl TableFactory for Values {
     }
 
     fn options(&self) -> &'static [&'static dyn OptionDef] {
-        &[&ROWS, &CHANGELOG_MODE, &BOUNDED, &ROWS_PER_FRAME, &LOOKUP]
+        &[&ROWS, &CHANGELOG_MODE, &BOUNDED, &ROWS_PER_FRAME, &WAITS_FOR_CHECKPOINTS, &LOOKUP]
     }
 
     /// The sink takes the kinds that 'changelog-mode' names and forgets the rows: what is planned for it can be looked at.
@@ -105,12 +110,13 @@ impl TableFactory for Values {
                 ROWS_PER_FRAME.key()
             )));
         }
+        let waits_for_checkpoints = ctx.options.get(&WAITS_FOR_CHECKPOINTS)?;
         ctx.accept(&[&LOOKUP])?;
         ctx.options.reject_unknown()?;
         let columns: Vec<Column> = ctx.schema.physical_columns().cloned().collect();
         let batch = read_rows(&rows, &columns, mode, time_zone(ctx.config)?)?;
         let mode = mode.unwrap_or(ChangelogMode::INSERT_ONLY);
-        Ok(Arc::new(ValuesSource { batch, mode, is_bounded, frame_rows }))
+        Ok(Arc::new(ValuesSource { batch, mode, is_bounded, frame_rows, waits_for_checkpoints }))
     }
 }
 
@@ -216,6 +222,7 @@ struct ValuesSource {
     mode: ChangelogMode,
     is_bounded: bool,
     frame_rows: usize,
+    waits_for_checkpoints: bool,
 }
 
 impl DynamicTableSource for ValuesSource {
@@ -247,6 +254,7 @@ impl DynamicTableSource for ValuesSource {
             next,
             is_bounded: self.is_bounded,
             frame_rows: self.frame_rows,
+            covered: self.waits_for_checkpoints.then_some(next),
         }))
     }
 
@@ -264,6 +272,8 @@ struct ValuesReader {
     next: usize,
     is_bounded: bool,
     frame_rows: usize,
+    /// Up to where a checkpoint covers the rows, if the next ones wait for that.
+    covered: Option<usize>,
 }
 
 #[async_trait]
@@ -271,6 +281,10 @@ impl SourceReader for ValuesReader {
     async fn next(&mut self) -> Result<SourceEvent> {
         let count = self.batch.row_count();
         if self.next < count {
+            if self.covered.is_some_and(|covered| covered < self.next) {
+                // Asked again after the checkpoint.
+                std::future::pending::<()>().await;
+            }
             let rows = self.batch.slice(self.next, self.frame_rows.min(count - self.next));
             self.next += rows.row_count();
             return Ok(SourceEvent::Frame(Frame::Rows(rows)));
@@ -283,6 +297,13 @@ impl SourceReader for ValuesReader {
 
     fn position(&self) -> SourcePosition {
         SourcePosition::from([(SPLIT.to_owned(), self.next.to_string())])
+    }
+
+    async fn on_checkpoint_complete(&mut self, position: &SourcePosition) -> Result<()> {
+        if self.covered.is_some() {
+            self.covered = position.get(SPLIT).and_then(|text| text.parse().ok());
+        }
+        Ok(())
     }
 }
 

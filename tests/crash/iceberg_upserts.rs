@@ -232,7 +232,7 @@ SET 'parallelism.default' = '1';
 SET 'lakehead.epoch.max-rows' = '1';
 SET 'table.dml-sync' = 'true';
 CREATE TABLE changes (id BIGINT, n BIGINT, name STRING, PRIMARY KEY (id) NOT ENFORCED)
-  WITH ('connector' = 'values', 'changelog-mode' = 'I,UB,UA,D', 'rows-per-frame' = '4', 'rows' = '{rows}');
+  WITH ('connector' = 'values', 'changelog-mode' = 'I,UB,UA,D', 'rows-per-frame' = '4', 'waits-for-checkpoints' = 'true', 'rows' = '{rows}');
 {insert}";
 
 /// The changes of the small job: kind, id, n. A frame has four.
