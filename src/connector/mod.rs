@@ -25,8 +25,8 @@ pub use sink::{
 };
 pub(crate) use sink::{NoCommitter, may_have_landed};
 pub use source::{
-    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
-    SourcePosition, SourceReader,
+    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, ReaderContext,
+    SourceEvent, SourcePosition, SourceReader, SourceStatus, TableRead,
 };
 
 use crate::catalog::{CatalogFactory, GenericInMemory, JDBC};

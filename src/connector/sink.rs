@@ -44,6 +44,9 @@ pub struct WriterContext {
     pub output: Arc<dyn OutputPort>,
     /// Whether what is there is to be replaced (INSERT OVERWRITE).
     pub overwrite: bool,
+    /// Whether what is prepared first takes the place of everything that the table holds: a job reads its sources anew, and what it
+    /// wrote before goes in the moment in which the new content is there.
+    pub replaces_content: bool,
     /// Which kinds the rows may have.
     pub mode: ChangelogMode,
 }
@@ -79,6 +82,17 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
     /// replace nothing.
     fn streaming_overwrite_error(&self) -> Error {
         Error::validation("Streaming mode not support overwrite.").class(FlinkClass::TABLE)
+    }
+
+    /// Returns whether the content of the table can be replaced in one moment (`WriterContext::replaces_content`).
+    fn can_replace_content(&self) -> bool {
+        false
+    }
+
+    /// Returns whether the table holds rows, if that is known: a job that reads its sources anew leaves those there that have gone from
+    /// the source meanwhile.
+    fn holds_rows(&self) -> Option<bool> {
+        None
     }
 
     /// Returns whether one writer takes all rows, so that they keep their order.

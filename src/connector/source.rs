@@ -3,6 +3,7 @@
 //! The reader is asynchronous and does no more than find where frames begin and end; the decoder is synchronous, so that
 //! several workers may decode frames of one reader at the same time.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -14,9 +15,11 @@ use datafusion::logical_expr::Expr;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
+use super::{OutputPort, OutputStream};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
-use crate::error::Result;
+use crate::error::{Error, Result};
 pub use crate::format::MetadataColumn;
+use crate::options::JobResume;
 
 /// Whether a source ends by itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,10 +75,107 @@ pub type SourcePosition = BTreeMap<String, String>;
 /// What a reader says when asked for more.
 #[derive(Debug)]
 pub enum SourceEvent {
-    /// A frame.
+    /// A frame, of the first table if several are read. A checkpoint may follow.
     Frame(Frame),
+    /// A frame that is a part of something whole, such as a transaction: no checkpoint comes before the next `Boundary`.
+    Part {
+        /// The table's place among those that the reader was opened with.
+        table: usize,
+        /// The frame.
+        frame: Frame,
+    },
+    /// What came so far is whole. The reader's position may have moved without any frame, so checkpoints note it.
+    Boundary,
     /// There is no more, for good.
     EndOfInput,
+}
+
+/// One of the tables that a reader reads.
+#[derive(Debug)]
+pub struct TableRead<'a> {
+    /// `catalog.database.table`, for messages.
+    pub name: &'a str,
+    /// The table.
+    pub source: &'a dyn DynamicTableSource,
+    /// What is read of it.
+    pub projection: Projection,
+    /// Whether anybody takes its `-U`.
+    pub wants_update_before: bool,
+}
+
+/// What a reader is told of the job that it reads for.
+#[derive(Debug, Clone)]
+pub struct ReaderContext {
+    /// The job's name, which a later start of the same job has again.
+    pub job: Arc<str>,
+    /// Whether the job writes into tables: a query that is only looked at leaves nothing behind on a server.
+    pub is_insert: bool,
+    /// Whether checkpoints come from time to time, so that readers release what they cover; without any nothing is ever released.
+    pub has_checkpoints: bool,
+    /// How many workers run the job.
+    pub workers: usize,
+    /// What the job starts from; for sources that cannot go on where they were.
+    pub resume: JobResume,
+    /// Where the reader says how far it is.
+    pub status: SourceStatus,
+    /// Where it tells the user what he should know; None where nobody looks.
+    pub output: Option<Arc<dyn OutputPort>>,
+}
+
+impl ReaderContext {
+    /// Returns the context of a query in batch mode, which is read once, to the end.
+    pub fn batch(workers: usize) -> ReaderContext {
+        ReaderContext {
+            job: "collect".into(),
+            is_insert: false,
+            has_checkpoints: false,
+            workers,
+            resume: JobResume::None,
+            status: SourceStatus::new(|_| {}),
+            output: None,
+        }
+    }
+
+    /// Tells the user something.
+    pub fn tell(&self, text: &str) {
+        self.print("INFO", text);
+    }
+
+    /// Tells the user what he might not expect.
+    pub fn warn(&self, text: &str) {
+        self.print("WARNING", text);
+    }
+
+    fn print(&self, level: &str, text: &str) {
+        if let Some(output) = &self.output {
+            output.print(OutputStream::Err, &format!("[{level}] {text}\n"));
+        }
+    }
+}
+
+/// Takes what a reader says of itself while it runs, for DESCRIBE JOB: names and values, in the order in which they are shown.
+#[derive(Clone)]
+pub struct SourceStatus(Arc<dyn Fn(StatusValues) + Send + Sync>);
+
+/// Names and values.
+type StatusValues = Vec<(&'static str, String)>;
+
+impl SourceStatus {
+    /// Hands what is said to a function.
+    pub fn new(take: impl Fn(StatusValues) + Send + Sync + 'static) -> SourceStatus {
+        SourceStatus(Arc::new(take))
+    }
+
+    /// Says something new in the place of all that was said before.
+    pub fn set(&self, values: StatusValues) {
+        (self.0)(values);
+    }
+}
+
+impl fmt::Debug for SourceStatus {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SourceStatus")
+    }
 }
 
 /// Reads frames. One task owns a reader.
@@ -86,6 +186,12 @@ pub trait SourceReader: Send {
 
     /// Returns the position just behind the last frame that was returned.
     fn position(&self) -> SourcePosition;
+
+    /// Returns whether a checkpoint may come before the first event. If not, what comes first is a part, and it waits for the first
+    /// boundary.
+    fn begins_whole(&self) -> bool {
+        true
+    }
 
     /// Tells the reader that a checkpoint with this position is durable and its sinks have committed, so that it may release
     /// what lies before. May be repeated after a restart.
@@ -107,7 +213,7 @@ pub trait FrameDecoder: Send {
 }
 
 /// A table that can be read.
-pub trait DynamicTableSource: Send + Sync + fmt::Debug {
+pub trait DynamicTableSource: Any + Send + Sync + fmt::Debug {
     /// Returns a short text for EXPLAIN; never holds secrets.
     fn summary(&self) -> String;
 
@@ -151,6 +257,41 @@ pub trait DynamicTableSource: Send + Sync + fmt::Debug {
     /// # Errors
     /// What is to be read does not exist or cannot be reached.
     fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>>;
+
+    /// Returns what makes several tables one source: those of a job with an equal group are read by one reader, so that checkpoints
+    /// show all of them at one moment. None if the table is read by itself.
+    fn group(&self) -> Option<String> {
+        None
+    }
+
+    /// Opens the reader of the tables of a group, of which this is the first, at a position or where the options say. A job opens
+    /// every reader so; `open` is for tables that need to know no more.
+    ///
+    /// # Errors
+    /// As of `open`, and the tables' options contradict each other.
+    fn open_group(
+        &self,
+        tables: &[TableRead<'_>],
+        _context: &ReaderContext,
+        start: Option<&SourcePosition>,
+    ) -> Result<Box<dyn SourceReader>> {
+        match tables {
+            [table] => self.open(&table.projection, start),
+            _ => Err(Error::internal("several tables for a reader of one")),
+        }
+    }
+
+    /// Removes what readers have made elsewhere for a job that was stopped for good, if the options say that it goes with the job.
+    ///
+    /// # Errors
+    /// It cannot be removed.
+    fn forget_job<'a>(
+        &'a self,
+        _tables: &'a [TableRead<'a>],
+        _context: &'a ReaderContext,
+    ) -> BoxFuture<'a, Result<()>> {
+        async { Ok(()) }.boxed()
+    }
 
     /// Makes a decoder for the columns of the projection.
     ///

@@ -71,7 +71,15 @@ impl OutputPort for Printed {
 pub(crate) fn writer_context(overwrite: bool) -> WriterContext {
     let output = Arc::new(Printed::default());
     let mode = ChangelogMode::INSERT_ONLY;
-    WriterContext { sink_id: Arc::from("job-1"), writer: 0, writer_count: 1, output, overwrite, mode }
+    WriterContext {
+        sink_id: Arc::from("job-1"),
+        writer: 0,
+        writer_count: 1,
+        output,
+        overwrite,
+        replaces_content: false,
+        mode,
+    }
 }
 
 pub(crate) fn completed_checkpoint(number: CheckpointId) -> CompletedCheckpoint {

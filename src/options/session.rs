@@ -81,11 +81,18 @@ option_values! {
     }
     /// Values of `lakehead.job.resume`.
     JobResume = "dev.lakehead.JobResume" {
-        None = "NONE", Latest = "LATEST"
+        None = "NONE", Latest = "LATEST", Resnapshot = "RESNAPSHOT", Skip = "SKIP"
     }
     /// Values of `sql-client.execution.result-mode`.
     ResultMode = "org.apache.flink.table.client.config.ResultMode" {
         Table = "TABLE", Changelog = "CHANGELOG", Tableau = "TABLEAU"
+    }
+}
+
+impl JobResume {
+    /// Returns whether a job goes on from the newest checkpoint of its name.
+    pub fn goes_on(self) -> bool {
+        matches!(self, JobResume::Latest | JobResume::Skip)
     }
 }
 
@@ -202,7 +209,7 @@ session_options! {
 
     // Our own.
     JOB_RESUME: JobResume = "lakehead.job.resume", default "NONE";
-        "What a job starts from: NONE starts anew, LATEST goes on from the newest checkpoint of the job of that name."
+        "What a job starts from: NONE starts anew, LATEST goes on from the newest checkpoint of the job of that name. Where its source has lost what comes next, RESNAPSHOT reads the tables anew and replaces what was written, and SKIP goes on without what is lost."
     STATE_MEMORY_BUDGET: MemorySize = "lakehead.state.memory-budget", optional;
         "The most memory that the state of a job takes before the job fails; half of the machine's without it."
     EPOCH_ROWS: i64 = "lakehead.epoch.max-rows", default "262144";

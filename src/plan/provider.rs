@@ -27,7 +27,8 @@ use super::tables::BoundTable;
 use crate::catalog::CatalogTable;
 use crate::changelog::ChangelogBatch;
 use crate::connector::{
-    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, SourceEvent,
+    Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, ReaderContext,
+    SourceEvent, TableRead,
 };
 use crate::error::{Error, Result};
 use crate::schema::{ColumnKind, DataType};
@@ -156,7 +157,13 @@ impl SourceTable {
         bytes: Count,
     ) -> Result<impl Stream<Item = Result<ChangelogBatch>> + Send + use<>> {
         let projection = self.projection(columns);
-        let reader = self.source.open(&projection, None)?;
+        let table = TableRead {
+            name: &self.name,
+            source: self.source.as_ref(),
+            projection: projection.clone(),
+            wants_update_before: true,
+        };
+        let reader = self.source.open_group(&[table], &ReaderContext::batch(workers), None)?;
         let decoder = self.source.decoder(&projection)?;
         let decoders = Arc::new(DecoderPool {
             source: Arc::clone(&self.source),
@@ -164,9 +171,14 @@ impl SourceTable {
             idle: Mutex::new(vec![decoder]),
         });
         let frames = stream::try_unfold(reader, |mut reader| async move {
-            match reader.next().await? {
-                SourceEvent::Frame(frame) => Ok(Some((frame, reader))),
-                SourceEvent::EndOfInput => Ok(None),
+            loop {
+                match reader.next().await? {
+                    SourceEvent::Frame(frame) | SourceEvent::Part { frame, .. } => {
+                        return Ok(Some((frame, reader)));
+                    }
+                    SourceEvent::Boundary => {}
+                    SourceEvent::EndOfInput => return Ok(None),
+                }
             }
         });
         let decoded = frames

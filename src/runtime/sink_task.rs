@@ -100,7 +100,15 @@ impl BatchSink {
         let (output, mode) = (Arc::clone(output), ChangelogMode::INSERT_ONLY);
         BatchSink {
             sink,
-            ctx: WriterContext { sink_id, writer: 0, writer_count: 1, output, overwrite, mode },
+            ctx: WriterContext {
+                sink_id,
+                writer: 0,
+                writer_count: 1,
+                output,
+                overwrite,
+                replaces_content: false,
+                mode,
+            },
         }
     }
 

@@ -5,9 +5,9 @@ use super::{JobId, Session};
 use crate::connector::{Boundedness, OutputStream};
 use crate::error::{Error, Result, render};
 use crate::options::{
-    CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, JOB_RESUME, OptionDef, RECOVERY_PATH, STATE_TTL,
+    CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, JOB_RESUME, JobResume, OptionDef, RECOVERY_PATH, STATE_TTL,
 };
-use crate::plan::{JobGraph, OperatorSpec};
+use crate::plan::{JobGraph, OperatorSpec, SinkSpec};
 use crate::runtime::{JobHandle, JobOrigin, JobSettings};
 
 impl Session {
@@ -45,7 +45,7 @@ impl Session {
                 RECOVERY_PATH.key(),
                 path.display()
             )),
-            JobOrigin::Nothing { left_alone: None } if settings.resumes_latest => {
+            JobOrigin::Nothing { left_alone: None } if settings.resume.goes_on() => {
                 self.tell(&format!("Job '{name}' starts anew: there is no checkpoint of a job of that name"));
             }
             JobOrigin::Nothing { left_alone: None } => {}
@@ -68,17 +68,61 @@ pub(super) fn visibility_warning(graph: &JobGraph, settings: &JobSettings) -> Op
     if has_interval || !is_endless {
         return None;
     }
-    let sinks = graph.nodes.iter().filter_map(|node| match &node.spec {
-        OperatorSpec::Sink(spec) if spec.sink.commits_with_checkpoints() => Some(format!("'{}'", spec.name)),
-        _ => None,
-    });
-    let sinks: Vec<String> = sinks.collect();
+    let sinks = sinks(graph).filter(|spec| spec.sink.commits_with_checkpoints());
+    let sinks: Vec<String> = sinks.map(|spec| format!("'{}'", spec.name)).collect();
     (!sinks.is_empty()).then(|| {
         format!(
             "The job has no checkpoints, because '{}' is not set: what it writes to {} is not visible before the job ends or is stopped.",
             CHECKPOINTING_INTERVAL.key(),
             sinks.join(", ")
         )
+    })
+}
+
+/// Checks that what was written before can be replaced, if that is asked for.
+///
+/// # Errors
+/// A table's connector cannot do it.
+pub(super) fn check_replaceable(graph: &JobGraph, settings: &JobSettings) -> Result<()> {
+    if settings.resume != JobResume::Resnapshot {
+        return Ok(());
+    }
+    match sinks(graph).find(|spec| !spec.sink.can_replace_content()) {
+        None => Ok(()),
+        Some(spec) => Err(Error::unsupported(format!(
+            "'{}' = 'resnapshot' replaces what '{}' holds, which its connector cannot do",
+            JOB_RESUME.key(),
+            spec.name
+        ))
+        .hint(format!("Empty the table, and SET '{}' = 'none';", JOB_RESUME.key()))),
+    }
+}
+
+/// Returns the warnings that a job needs which reads tables anew from their beginning into tables that hold rows: what has gone from the
+/// sources meanwhile stays.
+pub(super) fn leftover_warnings(graph: &JobGraph) -> Vec<String> {
+    let reads_anew = graph.nodes.iter().any(|node| match &node.spec {
+        // Only changes can tell that a row has gone.
+        OperatorSpec::Source { table, .. } => table.source.group().is_some(),
+        _ => false,
+    });
+    let with_rows = sinks(graph).filter(|spec| reads_anew && spec.sink.holds_rows() == Some(true));
+    with_rows
+        .map(|spec| {
+            format!(
+                "'{}' holds rows already, and the job reads its sources from their beginning: rows that have gone there stay here. To replace what '{}' holds: SET '{2}' = 'resnapshot'; to go on from the last checkpoint: SET '{2}' = 'latest';",
+                spec.name,
+                spec.name,
+                JOB_RESUME.key()
+            )
+        })
+        .collect()
+}
+
+fn sinks(graph: &JobGraph) -> impl Iterator<Item = &SinkSpec> {
+    graph.nodes.iter().filter_map(|node| match &node.spec {
+        OperatorSpec::Sink(spec) => Some(spec),
+        _ => None,
     })
 }
 

@@ -27,13 +27,13 @@ impl Session {
         let config = &self.config;
         let EpochSettings { workers, is_per_record, rows_max, wait } = insert_epochs(config)?;
         let restore = restore(config)?;
-        let resumes_latest = config.get(&JOB_RESUME)? == JobResume::Latest;
+        let resume = config.get(&JOB_RESUME)?;
         let folder = || default_folder(|name| std::env::var_os(name)).unwrap_or_else(|| PathBuf::from("."));
         let checkpoints = checkpoints(config, &folder())?;
         let has_interval = checkpoints.interval.is_some();
         // Without an interval a job has no checkpoints, as in Flink, and then it needs no folder unless it goes on from one.
         let has_folder = has_interval
-            || resumes_latest
+            || resume.goes_on()
             || restore.is_some()
             || config.get_optional(&CHECKPOINTING_DIR)?.is_some();
         Ok(JobSettings {
@@ -46,7 +46,7 @@ impl Session {
             checkpoints: has_folder.then_some(checkpoints),
             restore,
             ignores_unclaimed_state: config.get(&RECOVERY_IGNORE_UNCLAIMED)?,
-            resumes_latest,
+            resume,
             restart: restarts(config, has_interval)?,
             memory_budget: memory_budget(config)?,
         })
@@ -68,7 +68,7 @@ impl Session {
             checkpoints: None,
             restore: None,
             ignores_unclaimed_state: false,
-            resumes_latest: false,
+            resume: JobResume::None,
             restart: RestartStrategy::None,
             memory_budget: memory_budget(&self.config)?,
         })

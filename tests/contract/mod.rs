@@ -85,7 +85,15 @@ impl Table {
 fn writer_context(writer: usize, writer_count: usize) -> WriterContext {
     let output = Arc::new(Lines::default());
     let mode = ChangelogMode::INSERT_ONLY;
-    WriterContext { sink_id: Arc::from("job-1"), writer, writer_count, output, overwrite: false, mode }
+    WriterContext {
+        sink_id: Arc::from("job-1"),
+        writer,
+        writer_count,
+        output,
+        overwrite: false,
+        replaces_content: false,
+        mode,
+    }
 }
 
 fn completed(number: u64) -> CompletedCheckpoint {

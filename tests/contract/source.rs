@@ -114,6 +114,7 @@ async fn check_dropped_calls(table: &Table, rows: &[String]) {
         match event.unwrap() {
             SourceEvent::Frame(frame) => read.extend(decode(&source, &frame)),
             SourceEvent::EndOfInput => break,
+            event => panic!("{event:?} of a table that is read by itself"),
         }
     }
     assert_eq!(read, rows, "calls that are dropped lose nothing");

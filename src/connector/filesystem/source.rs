@@ -363,7 +363,7 @@ mod tests {
                 for _ in 0..stop {
                     match reader.next().await.unwrap() {
                         SourceEvent::Frame(frame) => frames.push(frame),
-                        SourceEvent::EndOfInput => break,
+                        _ => break,
                     }
                 }
                 let mut resumed = source.open(&Projection::default(), Some(&reader.position())).unwrap();

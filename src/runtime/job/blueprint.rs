@@ -13,7 +13,7 @@ use super::stage::{SourceDecoder, Stage, constant_rows};
 use super::worker::Worker;
 use super::writer_task::WriterMessage;
 use crate::changelog::{ChangelogBatch, ChangelogMode};
-use crate::connector::Projection;
+use crate::connector::{Projection, TableRead};
 use crate::error::{Error, Result};
 use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable, aggregate_calls};
 use crate::runtime::checkpoint::{Claims, OperatorChanges, OperatorClaim};
@@ -129,6 +129,28 @@ impl Blueprint {
             OperatorSpec::Source { table, columns } => Some((at, table.as_ref(), table.projection(columns))),
             _ => None,
         })
+    }
+
+    /// Returns what each reader reads: its tables' nodes and the tables. Tables of one group have one reader.
+    pub(super) fn readers(&self) -> Vec<(Vec<NodeId>, Vec<TableRead<'_>>)> {
+        let mut readers: Vec<(Vec<NodeId>, Vec<TableRead<'_>>)> = Vec::new();
+        let mut by_group = BTreeMap::new();
+        for (node, table, projection) in self.sources() {
+            let read = TableRead {
+                name: &table.name,
+                source: table.source.as_ref(),
+                projection,
+                wants_update_before: self.wants_update_before(node),
+            };
+            let next = readers.len();
+            let at = table.source.group().map_or(next, |group| *by_group.entry(group).or_insert(next));
+            if at == next {
+                readers.push((Vec::new(), Vec::new()));
+            }
+            readers[at].0.push(node);
+            readers[at].1.push(read);
+        }
+        readers
     }
 
     /// Returns the sinks.

@@ -8,7 +8,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
-use super::attempt::{Attempt, AttemptEnd, Job, discard_unfinished, forget_commits};
+use super::attempt::{Attempt, AttemptEnd, Job, discard_unfinished, forget_commits, forget_readers};
 use super::coordinator::{SharedStore, discard};
 use super::handle::Progress;
 use super::restart::Restarts;
@@ -125,7 +125,7 @@ impl Driver {
         let is_kept = match &ended {
             // A script that is run again is not to repeat the input that it has finished.
             Ok(AttemptEnd::Finished | AttemptEnd::Stopped(StopMode::Savepoint { .. }, _)) => {
-                self.job.settings.resumes_latest
+                self.job.settings.resume.goes_on()
             }
             Ok(AttemptEnd::Stopped(..)) => {
                 checkpoints.is_some_and(|checkpoints| checkpoints.is_kept_on_cancel)
@@ -155,6 +155,9 @@ impl Driver {
         }
         if leaves_unfinished && !self.job.open_commit.is_open() {
             discard_unfinished(&self.job).await;
+        }
+        if !is_kept && !matches!(&ended, Ok(AttemptEnd::Stopped(StopMode::Savepoint { .. }, _))) {
+            forget_readers(&self.job).await;
         }
         if !is_kept && let Err(error) = forget_commits(&self.job).await {
             // Only traces of what was committed stay: no reason to call the job failed.

@@ -225,7 +225,7 @@ async fn open_store(settings: &mut JobSettings) -> Result<(Option<SharedStore>, 
         settings.restore.clone().map_or(JobOrigin::Nothing { left_alone: None }, JobOrigin::Checkpoint);
     let Some(checkpoints) = &settings.checkpoints else { return Ok((None, origin)) };
     let (folder, retained) = (checkpoints.folder.clone(), checkpoints.retained);
-    let (name, id, resumes) = (settings.name.clone(), settings.id, settings.resumes_latest);
+    let (name, id, resumes) = (settings.name.clone(), settings.id, settings.resume.goes_on());
     let open = move || {
         let mut folder = JobFolder::acquire(&folder, &name, id)?;
         let latest =

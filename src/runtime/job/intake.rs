@@ -1,4 +1,7 @@
 //! Frames that were read and wait for the next epoch, and how far the epochs so far have come in each source.
+//!
+//! A reader may give something whole, such as a transaction, in several parts, of several tables. Epochs may end within, but then no
+//! checkpoint follows them; so an epoch ends where everything is whole if it can.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -6,26 +9,32 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::epoch::SourceFrame;
-use super::source_task::{ReadFrame, SourceItem, frame_bytes};
+use super::source_task::{Given, ReadFrame, SourceItem, frame_bytes};
 use crate::connector::{Frame, SourcePosition};
 use crate::plan::NodeId;
 
-/// Frames on their way into epochs.
+/// Frames on their way into epochs. A reader is known by the node of its first table.
 #[derive(Debug)]
 pub(super) struct Intake {
-    waiting: VecDeque<WaitingFrame>,
+    waiting: VecDeque<Waiting>,
     bytes: usize,
     rows: usize,
     limits: EpochLimits,
     /// When the first of the waiting frames came.
     since: Option<Instant>,
-    /// Sources that have not ended.
+    /// The nodes of each reader's tables.
+    tables: BTreeMap<NodeId, Vec<NodeId>>,
+    /// Readers that have not ended.
     open: BTreeSet<NodeId>,
-    /// Sources that have not said anything yet.
+    /// Readers that have not said anything yet.
     silent: BTreeSet<NodeId>,
-    /// Behind the frames that epochs have taken.
+    /// Readers of which epochs have taken a part, and not all of what it belongs to.
+    within: BTreeSet<NodeId>,
+    /// Readers of which the same can be said once all that waits is taken.
+    within_at_end: BTreeSet<NodeId>,
+    /// Behind what epochs have taken.
     positions: BTreeMap<NodeId, SourcePosition>,
-    /// Whether the last epoch has taken only a part of the first waiting frame.
+    /// Whether the last epoch has taken only a piece of the first waiting frame.
     has_cut_frame: bool,
 }
 
@@ -38,58 +47,131 @@ pub(super) struct EpochLimits {
     pub(super) rows: usize,
 }
 
+/// A frame, or the end of what came in parts, where there is none.
 #[derive(Debug)]
-struct WaitingFrame {
-    source: NodeId,
-    frame: Frame,
-    position: SourcePosition,
+struct Waiting {
+    reader: NodeId,
+    frame: Option<SourceFrame>,
+    /// None within what comes in parts.
+    position: Option<SourcePosition>,
     /// Given back when the frame goes into an epoch; None for rows that no source has read.
     room: Option<OwnedSemaphorePermit>,
 }
 
+impl Waiting {
+    fn bytes(&self) -> usize {
+        self.frame.as_ref().map_or(0, |frame| frame_bytes(&frame.frame))
+    }
+
+    fn rows(&self) -> usize {
+        self.frame.as_ref().map_or(0, |frame| known_rows(&frame.frame))
+    }
+}
+
+/// A reader that has been opened.
+#[derive(Debug)]
+pub(super) struct OpenReader {
+    /// The nodes of its tables.
+    pub(super) tables: Vec<NodeId>,
+    /// Where it begins.
+    pub(super) position: SourcePosition,
+    /// Whether a checkpoint may come before the first event.
+    pub(super) begins_whole: bool,
+}
+
 impl Intake {
-    /// Creates the intake of sources, with the positions at which they begin.
-    pub(super) fn new(positions: BTreeMap<NodeId, SourcePosition>, limits: EpochLimits) -> Intake {
-        let open: BTreeSet<NodeId> = positions.keys().copied().collect();
+    /// Creates the intake of readers.
+    pub(super) fn new(readers: Vec<OpenReader>, limits: EpochLimits) -> Intake {
+        let first = |reader: &OpenReader| reader.tables[0];
+        let open: BTreeSet<NodeId> = readers.iter().map(first).collect();
+        let positions = readers.iter().map(|reader| (first(reader), reader.position.clone())).collect();
+        let within: BTreeSet<NodeId> =
+            readers.iter().filter(|reader| !reader.begins_whole).map(first).collect();
         Intake {
             waiting: VecDeque::new(),
             bytes: 0,
             rows: 0,
             limits,
             since: None,
+            tables: readers.into_iter().map(|reader| (reader.tables[0], reader.tables)).collect(),
             silent: open.clone(),
             open,
+            within_at_end: within.clone(),
+            within,
             positions,
             has_cut_frame: false,
         }
     }
 
-    /// Takes what a source has given.
+    /// Takes what a reader has given.
     pub(super) fn take(&mut self, item: SourceItem) {
-        let SourceItem { source, frame } = item;
-        self.silent.remove(&source);
-        if !self.open.contains(&source) {
+        let SourceItem { reader, given } = item;
+        self.silent.remove(&reader);
+        if !self.open.contains(&reader) {
             return;
         }
-        let Some(ReadFrame { frame, position, room }) = frame else {
-            self.open.remove(&source);
-            return;
-        };
-        self.add(source, frame, position, Some(room));
+        match given {
+            Given::End => {
+                self.open.remove(&reader);
+            }
+            Given::Boundary(position) if self.waiting.is_empty() => {
+                self.within_at_end.remove(&reader);
+                self.pass(reader, Some(position));
+            }
+            Given::Boundary(position) => {
+                self.within_at_end.remove(&reader);
+                self.waiting.push_back(Waiting { reader, frame: None, position: Some(position), room: None });
+            }
+            Given::Frame(ReadFrame { source, frame, position, room }) => {
+                self.push(Waiting {
+                    reader,
+                    frame: Some(SourceFrame { source, frame }),
+                    position,
+                    room: Some(room),
+                });
+            }
+        }
     }
 
-    /// Adds a frame with the position behind it.
-    pub(super) fn add(
-        &mut self,
-        source: NodeId,
-        frame: Frame,
-        position: SourcePosition,
-        room: Option<OwnedSemaphorePermit>,
-    ) {
-        self.bytes += frame_bytes(&frame);
-        self.rows += known_rows(&frame);
+    /// Adds rows that no source reads, with the position behind them.
+    pub(super) fn add(&mut self, node: NodeId, frame: Frame, position: SourcePosition) {
+        let frame = Some(SourceFrame { source: node, frame });
+        self.push(Waiting { reader: node, frame, position: Some(position), room: None });
+    }
+
+    fn push(&mut self, waiting: Waiting) {
+        self.bytes += waiting.bytes();
+        self.rows += waiting.rows();
         self.since.get_or_insert_with(Instant::now);
-        self.waiting.push_back(WaitingFrame { source, frame, position, room });
+        match waiting.position {
+            Some(_) => self.within_at_end.remove(&waiting.reader),
+            None => self.within_at_end.insert(waiting.reader),
+        };
+        self.waiting.push_back(waiting);
+    }
+
+    /// Gives up what is not whole at the end of what waits, if that is possible: it is read again when the job goes on.
+    pub(super) fn give_up_tail(&mut self) {
+        let (mut within, mut whole) = (self.within.clone(), self.is_whole().then_some(0));
+        for (at, waiting) in self.waiting.iter().enumerate() {
+            match waiting.position {
+                Some(_) => within.remove(&waiting.reader),
+                None => within.insert(waiting.reader),
+            };
+            if within.is_empty() {
+                whole = Some(at + 1);
+            }
+        }
+        if let Some(whole) = whole {
+            self.waiting.truncate(whole);
+            self.within_at_end.clear();
+            self.count_waiting();
+        }
+    }
+
+    fn count_waiting(&mut self) {
+        self.bytes = self.waiting.iter().map(Waiting::bytes).sum();
+        self.rows = self.waiting.iter().map(Waiting::rows).sum();
     }
 
     /// Notes that rows which no source reads came before a restart.
@@ -97,23 +179,27 @@ impl Intake {
         self.positions.insert(node, position);
     }
 
-    /// Leaves a source alone from now on; returns whether it had not ended. The rest of a frame that an epoch has begun still comes.
+    /// Leaves a source alone from now on; returns whether its reader is to stop, because nobody needs any of its tables. The rest of a
+    /// frame that an epoch has begun still comes.
     pub(super) fn close(&mut self, source: NodeId) -> bool {
-        if !self.open.remove(&source) {
+        // The other tables of a reader may still be needed.
+        let is_only_table = self.tables.get(&source).is_some_and(|tables| tables.len() == 1);
+        if !is_only_table || !self.open.remove(&source) {
             return false;
         }
         let begun = if self.has_cut_frame { self.waiting.pop_front() } else { None };
-        self.waiting.retain(|frame| frame.source != source);
+        self.waiting.retain(|waiting| waiting.reader != source);
         self.waiting.extend(begun);
         self.waiting.rotate_right(usize::from(self.has_cut_frame));
-        self.bytes = self.waiting.iter().map(|waiting| frame_bytes(&waiting.frame)).sum();
-        self.rows = self.waiting.iter().map(|waiting| known_rows(&waiting.frame)).sum();
+        self.within.remove(&source);
+        self.within_at_end.remove(&source);
+        self.count_waiting();
         true
     }
 
-    /// Puts waiting frames into the order of their sources in the graph.
-    pub(super) fn sort_by_source(&mut self) {
-        self.waiting.make_contiguous().sort_by_key(|frame| frame.source);
+    /// Puts waiting frames into the order of their readers in the graph.
+    pub(super) fn sort_by_reader(&mut self) {
+        self.waiting.make_contiguous().sort_by_key(|waiting| waiting.reader);
     }
 
     /// Returns whether there is enough for an epoch.
@@ -141,53 +227,90 @@ impl Intake {
         self.silent.is_empty()
     }
 
-    /// Returns whether the last epoch ended within a frame, of which no position tells.
-    pub(super) fn has_cut_frame(&self) -> bool {
-        self.has_cut_frame
+    /// Returns whether what epochs have taken is whole, so that positions tell of all of it.
+    pub(super) fn is_whole(&self) -> bool {
+        !self.has_cut_frame && self.within.is_empty()
+    }
+
+    /// Returns whether everything is whole once all that waits is taken.
+    pub(super) fn is_whole_at_end(&self) -> bool {
+        self.within_at_end.is_empty()
     }
 
     /// Returns how far epochs have come in each source.
-    pub(super) fn positions(&self) -> &BTreeMap<NodeId, SourcePosition> {
-        &self.positions
+    pub(super) fn positions(&self) -> BTreeMap<NodeId, SourcePosition> {
+        let mut positions = self.positions.clone();
+        for (reader, tables) in &self.tables {
+            if let Some(position) = self.positions.get(reader) {
+                positions.extend(tables.iter().map(|table| (*table, position.clone())));
+            }
+        }
+        positions
     }
 
     /// Takes the frames of the next epoch: at least one if there is any, no more than the limits say.
     pub(super) fn next_frames(&mut self) -> Vec<SourceFrame> {
         let mut frames = Vec::new();
-        let (mut bytes, mut rows) = (0, 0);
-        while let Some(waiting) = self.waiting.pop_front() {
-            let WaitingFrame { source, frame, position, room } = waiting;
-            let left = self.limits.rows.saturating_sub(rows);
-            let known = known_rows(&frame);
-            // Only a frame that is too large by itself is cut: where every epoch ended within one, no checkpoint would be possible.
-            let is_full = left == 0 || known > left || bytes + frame_bytes(&frame) > self.limits.bytes;
-            if is_full && !frames.is_empty() {
-                self.waiting.push_front(WaitingFrame { source, frame, position, room });
-                break;
-            }
-            if known > left {
-                let (taken, rest) = split(frame, left);
-                self.count_out(&taken);
-                frames.push(SourceFrame { source, frame: taken });
-                self.waiting.push_front(WaitingFrame { source, frame: rest, position, room });
-                self.has_cut_frame = true;
-                self.since = Some(Instant::now());
-                return frames;
-            }
-            bytes += frame_bytes(&frame);
-            rows += known;
-            self.count_out(&frame);
-            self.positions.insert(source, position);
+        let count = self.next_count();
+        for waiting in self.waiting.drain(..count).collect::<Vec<_>>() {
+            self.bytes = self.bytes.saturating_sub(waiting.bytes());
+            self.rows = self.rows.saturating_sub(waiting.rows());
+            let Waiting { reader, frame, position, room } = waiting;
+            drop(room);
             self.has_cut_frame = false;
-            frames.push(SourceFrame { source, frame });
+            self.pass(reader, position);
+            frames.extend(frame);
+        }
+        if count == 0
+            && let Some(waiting) = self.waiting.front_mut()
+            && let Some(SourceFrame { source, frame }) = waiting.frame.take()
+        {
+            // Only a frame that is too large by itself is cut: where every epoch ended within one, no checkpoint would be possible.
+            let (taken, rest) = split(frame, self.limits.rows);
+            waiting.frame = Some(SourceFrame { source, frame: rest });
+            self.bytes = self.bytes.saturating_sub(frame_bytes(&taken));
+            self.rows = self.rows.saturating_sub(known_rows(&taken));
+            self.has_cut_frame = true;
+            frames.push(SourceFrame { source, frame: taken });
         }
         self.since = (!self.waiting.is_empty()).then(Instant::now);
         frames
     }
 
-    fn count_out(&mut self, frame: &Frame) {
-        self.bytes = self.bytes.saturating_sub(frame_bytes(frame));
-        self.rows = self.rows.saturating_sub(known_rows(frame));
+    /// Notes that an epoch has taken something.
+    fn pass(&mut self, reader: NodeId, position: Option<SourcePosition>) {
+        match position {
+            Some(position) => {
+                self.positions.insert(reader, position);
+                self.within.remove(&reader);
+            }
+            None => {
+                self.within.insert(reader);
+            }
+        }
+    }
+
+    /// Returns how many of those that wait the next epoch takes whole: as many as fit, up to where all is whole if there is such a place.
+    /// 0 if the first frame has too many rows.
+    fn next_count(&self) -> usize {
+        let (mut bytes, mut rows, mut whole) = (0, 0, 0);
+        let mut within = self.within.clone();
+        for (at, waiting) in self.waiting.iter().enumerate() {
+            bytes += waiting.bytes();
+            rows += waiting.rows();
+            let is_too_much = rows > self.limits.rows || (bytes > self.limits.bytes && at > 0);
+            if is_too_much && waiting.frame.is_some() {
+                return if whole > 0 { whole } else { at };
+            }
+            match waiting.position {
+                Some(_) => within.remove(&waiting.reader),
+                None => within.insert(waiting.reader),
+            };
+            if within.is_empty() {
+                whole = at + 1;
+            }
+        }
+        self.waiting.len()
     }
 }
 
@@ -216,21 +339,100 @@ fn split(frame: Frame, rows: usize) -> (Frame, Frame) {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
+    use tokio::sync::Semaphore;
+
     use super::*;
+
+    fn reader(tables: &[NodeId], position: SourcePosition) -> OpenReader {
+        OpenReader { tables: tables.to_vec(), position, begins_whole: true }
+    }
+
+    fn position(number: usize) -> SourcePosition {
+        SourcePosition::from([("0".to_owned(), number.to_string())])
+    }
+
+    fn part(source: NodeId, count: usize) -> SourceItem {
+        let room = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
+        let frame = Frame::Generate { first: 0, count };
+        SourceItem { reader: 1, given: Given::Frame(ReadFrame { source, frame, position: None, room }) }
+    }
+
+    fn boundary(number: usize) -> SourceItem {
+        SourceItem { reader: 1, given: Given::Boundary(position(number)) }
+    }
+
+    #[test]
+    fn an_epoch_ends_where_all_parts_have_come_if_it_can() {
+        let mut intake =
+            Intake::new(vec![reader(&[1, 2], position(0))], EpochLimits { bytes: usize::MAX, rows: 5 });
+        let epoch = |intake: &mut Intake| {
+            let rows: Vec<usize> =
+                intake.next_frames().iter().map(|frame| known_rows(&frame.frame)).collect();
+            let positions = intake.positions();
+            assert_eq!(positions[&1], positions[&2]);
+            (rows, intake.is_whole(), positions[&1]["0"].clone())
+        };
+        for item in [part(1, 2), part(2, 1), boundary(1), part(1, 1), part(2, 3), boundary(2)] {
+            intake.take(item);
+        }
+        assert_eq!(epoch(&mut intake), (vec![2, 1], true, "1".to_owned()));
+        assert_eq!(epoch(&mut intake), (vec![1, 3], true, "2".to_owned()));
+        // A transaction that is larger than an epoch.
+        for item in [part(1, 4), part(2, 4), part(2, 4)] {
+            intake.take(item);
+        }
+        assert_eq!(epoch(&mut intake), (vec![4], false, "2".to_owned()));
+        assert_eq!(epoch(&mut intake), (vec![4], false, "2".to_owned()));
+        assert_eq!(epoch(&mut intake), (vec![4], false, "2".to_owned()));
+        intake.take(boundary(3));
+        assert!(intake.is_empty() && intake.is_whole());
+        assert_eq!(intake.positions()[&2], position(3));
+        // Nothing but a position moves.
+        intake.take(boundary(4));
+        assert!(intake.is_empty() && intake.is_whole());
+        assert_eq!(intake.positions()[&2], position(4));
+        assert!(!intake.close(2));
+    }
+
+    #[test]
+    fn what_is_not_whole_is_given_up_unless_an_epoch_has_taken_a_part_of_it() {
+        let limits = EpochLimits { bytes: usize::MAX, rows: 5 };
+        let mut intake = Intake::new(vec![reader(&[1, 2], position(0))], limits);
+        for item in [part(1, 2), boundary(1), part(1, 1), part(2, 3)] {
+            intake.take(item);
+        }
+        assert!(!intake.is_whole_at_end());
+        intake.give_up_tail();
+        assert!(intake.is_whole_at_end());
+        assert_eq!(intake.next_frames().len(), 1);
+        assert!(intake.is_empty() && intake.is_whole());
+        intake.take(part(1, 4));
+        intake.next_frames();
+        intake.take(part(1, 4));
+        intake.give_up_tail();
+        assert!(!intake.is_whole_at_end());
+        intake.take(boundary(2));
+        assert!(intake.is_whole_at_end() && !intake.is_whole());
+        intake.next_frames();
+        assert!(intake.is_whole());
+    }
 
     #[test]
     fn an_epoch_takes_whole_frames_or_a_piece_of_one() {
         let source: NodeId = 0;
-        let start = BTreeMap::from([(source, SourcePosition::new())]);
-        let mut intake = Intake::new(start, EpochLimits { bytes: usize::MAX, rows: 5 });
+        let mut intake = Intake::new(
+            vec![reader(&[source], SourcePosition::new())],
+            EpochLimits { bytes: usize::MAX, rows: 5 },
+        );
         for (number, count) in [7, 2, 3, 4, 6, 1].into_iter().enumerate() {
-            let position = SourcePosition::from([("0".to_owned(), (number + 1).to_string())]);
-            intake.add(source, Frame::Generate { first: 0, count }, position, None);
+            intake.add(source, Frame::Generate { first: 0, count }, position(number + 1));
         }
         let mut epochs = Vec::new();
         while !intake.is_empty() {
             let rows = intake.next_frames().iter().map(|frame| known_rows(&frame.frame)).collect::<Vec<_>>();
-            epochs.push((rows, intake.has_cut_frame(), intake.positions()[&source].get("0").cloned()));
+            epochs.push((rows, !intake.is_whole(), intake.positions()[&source].get("0").cloned()));
         }
         let behind = |number: usize| Some(number.to_string());
         let expected = [

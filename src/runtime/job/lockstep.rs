@@ -13,6 +13,7 @@ use super::team::{Order, Team};
 use crate::changelog::ChangelogBatch;
 use crate::connector::{Frame, SourceEvent};
 use crate::error::{Error, Result};
+use crate::options::JobResume;
 use crate::plan::{JobGraph, NodeId};
 use crate::runtime::checkpoint::{CheckpointData, CheckpointStore, JobFolder, Restore};
 
@@ -47,7 +48,7 @@ impl Lockstep {
             checkpoints: None,
             restore: None,
             ignores_unclaimed_state: false,
-            resumes_latest: false,
+            resume: JobResume::None,
             restart: RestartStrategy::None,
             memory_budget: usize::MAX,
         };

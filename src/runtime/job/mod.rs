@@ -16,6 +16,8 @@ mod coordinator;
 mod driver;
 mod epoch;
 mod exchange;
+#[cfg(test)]
+mod group_tests;
 mod handle;
 mod intake;
 mod layout;

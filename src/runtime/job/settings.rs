@@ -4,6 +4,8 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::options::JobResume;
+
 /// What a job is started with.
 #[derive(Debug, Clone)]
 pub(crate) struct JobSettings {
@@ -25,9 +27,9 @@ pub(crate) struct JobSettings {
     pub(crate) restore: Option<PathBuf>,
     /// Whether state there that no operator claims is left behind.
     pub(crate) ignores_unclaimed_state: bool,
-    /// Whether the job goes on from the newest checkpoint of its name, if there is one and `restore` names no other; its own
-    /// last checkpoint then stays even when it has finished. Needs `checkpoints`.
-    pub(crate) resumes_latest: bool,
+    /// What the job starts from if `restore` does not say it. One that goes on from the newest checkpoint of its name, if there is one,
+    /// keeps its own last checkpoint even when it has finished, and needs `checkpoints`.
+    pub(crate) resume: JobResume,
     /// What happens after a failure of something outside.
     pub(crate) restart: RestartStrategy,
     /// The most bytes of state of all operators together.
@@ -184,6 +186,8 @@ pub(crate) struct OperatorMetrics {
     pub(crate) bytes_in: u64,
     /// Bytes of state.
     pub(crate) state_bytes: u64,
+    /// What a source says of itself.
+    pub(crate) status: Vec<(&'static str, String)>,
     /// Time at work, of all workers together.
     pub(crate) busy: Duration,
     /// Time spent waiting for those who take its rows.

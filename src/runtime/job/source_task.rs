@@ -8,22 +8,35 @@ use crate::connector::{Frame, SourceEvent, SourcePosition, SourceReader};
 use crate::error::{Error, Result};
 use crate::plan::NodeId;
 
-/// What a source has given.
+/// What a reader has given.
 #[derive(Debug)]
 pub(super) struct SourceItem {
-    /// The source's node.
-    pub(super) source: NodeId,
-    /// A frame, or None at the end of the input.
-    pub(super) frame: Option<ReadFrame>,
+    /// The reader: the node of its first table.
+    pub(super) reader: NodeId,
+    /// What it has given.
+    pub(super) given: Given,
+}
+
+/// What a reader gives.
+#[derive(Debug)]
+pub(super) enum Given {
+    /// A frame that was read ahead.
+    Frame(ReadFrame),
+    /// What came so far is whole, up to this position.
+    Boundary(SourcePosition),
+    /// The end of the input.
+    End,
 }
 
 /// A frame that was read ahead.
 #[derive(Debug)]
 pub(super) struct ReadFrame {
+    /// The table's node.
+    pub(super) source: NodeId,
     /// The frame.
     pub(super) frame: Frame,
-    /// The position behind it.
-    pub(super) position: SourcePosition,
+    /// The position behind it; None if it is a part of something.
+    pub(super) position: Option<SourcePosition>,
     /// The room that it takes, given back when this is dropped.
     pub(super) room: OwnedSemaphorePermit,
 }
@@ -57,10 +70,10 @@ pub(super) fn frame_bytes(frame: &Frame) -> usize {
     }
 }
 
-/// A source that is read ahead.
+/// A reader that reads ahead.
 pub(super) struct SourceTask {
-    /// The source's node.
-    pub(super) source: NodeId,
+    /// The nodes of its tables, in the order in which it knows them.
+    pub(super) sources: Vec<NodeId>,
     /// The reader.
     pub(super) reader: Box<dyn SourceReader>,
     /// Takes what is read.
@@ -102,11 +115,11 @@ impl SourceTask {
                         slot.send(item);
                     }
                 }
-                read = read(self.source, self.reader.as_mut(), &self.room, self.room_max),
+                read = read(&self.sources, self.reader.as_mut(), &self.room, self.room_max),
                     if item.is_none() && !is_over =>
                 {
                     let read = read?;
-                    is_over = read.frame.is_none();
+                    is_over = matches!(read.given, Given::End);
                     item = Some(read);
                 }
             }
@@ -116,7 +129,7 @@ impl SourceTask {
 
 /// Reads a frame as soon as there is room for one. Cancel-safe: room is given back, and the reader is asked last.
 async fn read(
-    source: NodeId,
+    sources: &[NodeId],
     reader: &mut dyn SourceReader,
     room: &Arc<Semaphore>,
     room_max: usize,
@@ -125,17 +138,21 @@ async fn read(
         .acquire_owned()
         .await
         .map_err(|error| Error::internal("a source's room was closed").caused_by(error))?;
-    let frame = match reader.next().await? {
-        SourceEvent::EndOfInput => None,
-        SourceEvent::Frame(frame) => {
-            // The frame is there already: it takes what room is left, and the next one waits until it is gone.
-            let wanted = (frame_bytes(&frame) / 1024).min(room_max) as u32;
-            let more = wanted.min(room.available_permits() as u32);
-            if let Ok(more) = Arc::clone(room).try_acquire_many_owned(more) {
-                taken.merge(more);
-            }
-            Some(ReadFrame { frame, position: reader.position(), room: taken })
+    let (table, frame, position) = match reader.next().await? {
+        SourceEvent::EndOfInput => return Ok(SourceItem { reader: sources[0], given: Given::End }),
+        SourceEvent::Boundary => {
+            return Ok(SourceItem { reader: sources[0], given: Given::Boundary(reader.position()) });
         }
+        SourceEvent::Frame(frame) => (0, frame, Some(reader.position())),
+        SourceEvent::Part { table, frame } => (table, frame, None),
     };
-    Ok(SourceItem { source, frame })
+    // The frame is there already: it takes what room is left, and the next one waits until it is gone.
+    let wanted = (frame_bytes(&frame) / 1024).min(room_max) as u32;
+    let more = wanted.min(room.available_permits() as u32);
+    if let Ok(more) = Arc::clone(room).try_acquire_many_owned(more) {
+        taken.merge(more);
+    }
+    let source = *sources.get(table).ok_or_else(|| Error::internal("a frame of a table that is not read"))?;
+    let given = Given::Frame(ReadFrame { source, frame, position, room: taken });
+    Ok(SourceItem { reader: sources[0], given })
 }

@@ -22,6 +22,7 @@ use crate::connector::{
     SourceReader, WriterContext,
 };
 use crate::error::{Error, Result};
+use crate::options::JobResume;
 use crate::plan::{
     Distribution, GraphNode, InputEdge, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable,
 };
@@ -275,6 +276,13 @@ impl KeepingSink {
         self.committed.lock().unwrap().values().flatten().cloned().collect()
     }
 
+    /// Returns the lines of each checkpoint.
+    pub(super) fn by_commit(&self) -> BTreeMap<CheckpointId, Vec<String>> {
+        let committed = self.committed.lock().unwrap();
+        let lines = |lines: &[(usize, String)]| lines.iter().map(|(_, line)| line.clone()).collect();
+        committed.iter().map(|(number, of)| (*number, lines(of))).collect()
+    }
+
     /// Returns the numbers of the checkpoints that were committed.
     pub(super) fn commits(&self) -> Vec<CheckpointId> {
         self.committed.lock().unwrap().keys().copied().collect()
@@ -416,7 +424,7 @@ pub(super) fn settings(workers: usize) -> JobSettings {
         checkpoints: None,
         restore: None,
         ignores_unclaimed_state: false,
-        resumes_latest: false,
+        resume: JobResume::None,
         restart: RestartStrategy::None,
         memory_budget: usize::MAX,
     }

@@ -10,10 +10,10 @@ use tokio::sync::Notify;
 use crate::changelog::ChangelogBatch;
 use crate::connector::OutputStream;
 use crate::error::{Error, Result};
-use crate::options::{DML_SYNC, PIPELINE_NAME};
+use crate::options::{DML_SYNC, JobResume, PIPELINE_NAME};
 use crate::plan::{PlannedInsert, Planner, insert_graph};
-use crate::runtime::{JobHandle, SinkInput, StopMode, run_sinks};
-use crate::session::job_notes::{failure_lines, visibility_warning};
+use crate::runtime::{JobHandle, JobOrigin, SinkInput, StopMode, run_sinks};
+use crate::session::job_notes::{check_replaceable, failure_lines, leftover_warnings, visibility_warning};
 use crate::session::job_settings::memory_budget;
 use crate::session::jobs::BatchRun;
 use crate::session::{JobEnd, JobId, JobStatus, Session, StatementResult, StoppedJob};
@@ -65,13 +65,18 @@ impl Session {
     async fn submit_stream(&mut self, name: String, inserts: &[PlannedInsert]) -> Result<StatementResult> {
         let graph = insert_graph(inserts)?;
         let settings = self.insert_settings(JobId::random(), name)?;
+        check_replaceable(&graph, &settings)?;
         let warning = visibility_warning(&graph, &settings);
+        let leftovers = leftover_warnings(&graph);
         let handle = JobHandle::start(graph, settings.clone(), Arc::clone(&self.output)).await?;
         let id = JobId(handle.id());
         self.jobs.add(handle.clone());
         self.tell_start(&handle, &settings)?;
         if let Some(warning) = warning {
             self.warn(&warning);
+        }
+        if matches!(handle.origin(), JobOrigin::Nothing { .. }) && settings.resume != JobResume::Resnapshot {
+            leftovers.iter().for_each(|warning| self.warn(warning));
         }
         if self.config.get(&DML_SYNC)? {
             let waiting = StopOnDrop(handle);

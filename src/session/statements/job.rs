@@ -119,5 +119,16 @@ fn job_table(job: JobSummary, metrics: &JobMetrics) -> Result<StatementResult> {
     columns.push(AnswerColumn::numbers("busy ms", of_operators(&|one| millis(one.busy))));
     columns.push(AnswerColumn::numbers("back-pressured ms", of_operators(&|one| millis(one.back_pressured))));
     columns.push(AnswerColumn::numbers("state bytes", of_operators(&|one| one.state_bytes)));
+    if metrics.operators.iter().any(|operator| !operator.status.is_empty()) {
+        let said: Vec<String> = metrics.operators.iter().map(status_text).collect();
+        let said = said.iter().map(|text| Some(text.as_str()).filter(|text| !text.is_empty()));
+        columns.push(AnswerColumn::texts("status", std::iter::once(None).chain(said)));
+    }
     answer(columns)
+}
+
+/// Returns what a source says of itself, in one line.
+fn status_text(operator: &OperatorMetrics) -> String {
+    let values: Vec<String> = operator.status.iter().map(|(name, value)| format!("{name} {value}")).collect();
+    values.join(", ")
 }

@@ -105,11 +105,15 @@ impl SinkWriter for AppendWriter {
             discard_files(&self.table, &files).await;
             return Err(error);
         }
-        if files.is_empty() {
+        if files.is_empty() && self.replaced != Replaced::Everything {
             return Ok(Vec::new());
         }
         let table = self.table.metadata().uuid();
         let prepared = PreparedFiles::new(&self.lineage, table, checkpoint, self.replaced, &files)?;
+        if self.replaced == Replaced::Everything {
+            // What comes later is added.
+            self.replaced = Replaced::Nothing;
+        }
         Ok(vec![prepared.to_committable()?])
     }
 

@@ -304,6 +304,11 @@ impl<'a> GroupPlan<'a> {
     ) -> Result<()> {
         let upserts: Vec<&PreparedUpsert> =
             pending.iter().filter_map(|member| member.upsert.as_ref()).collect();
+        if change.removal == FileRemoval::Everything {
+            // Whatever the rows would replace goes as it is; what was prepared concerns only files that come.
+            change.deletes.extend(upserts.iter().flat_map(|upsert| &upsert.deletes).cloned());
+            return Ok(());
+        }
         if upserts.is_empty() {
             return Ok(());
         }
@@ -346,6 +351,9 @@ impl<'a> GroupPlan<'a> {
 
 /// Returns what leaves the table when prepared files come.
 fn removal(pending: &[&Member], metadata: &TableMetadata) -> FileRemoval {
+    if pending.iter().any(|member| member.prepared.replaced == Replaced::Everything) {
+        return FileRemoval::Everything;
+    }
     let mut partitions = HashSet::new();
     let touching = pending.iter().filter(|member| member.prepared.replaced == Replaced::TouchedPartitions);
     for written in touching.flat_map(|member| member.data.iter().chain(&member.deletes)) {

@@ -16,6 +16,7 @@ use super::write_settings::WriteSettings;
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::connector::iceberg::catalog::check_partition_keys;
 use crate::connector::iceberg::commit::{check_row_deletes, reload_same};
+use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{
     Committer, DynamicTableSink, FactoryContext, OutputStream, SinkWriter, WriterContext,
@@ -130,7 +131,7 @@ impl IcebergSink {
     /// Refuses changes in tables that cannot hold deletes.
     fn check_changes(&self, table: &IcebergTable, replaced: Replaced) -> Result<()> {
         let name = table.ident();
-        if replaced != Replaced::Nothing {
+        if replaced == Replaced::TouchedPartitions {
             return Err(Error::validation(format!(
                 "table '{name}' cannot be overwritten by a query with updates and deletes"
             ))
@@ -205,6 +206,17 @@ impl DynamicTableSink for IcebergSink {
         true
     }
 
+    fn can_replace_content(&self) -> bool {
+        true
+    }
+
+    fn holds_rows(&self) -> Option<bool> {
+        let metadata = self.table.metadata();
+        let head = head(metadata, self.options.branch.as_deref());
+        let Some(head) = head else { return Some(false) };
+        head.summary().additional_properties.get("total-records").map(|records| records != "0")
+    }
+
     fn has_single_writer(&self) -> bool {
         self.options.has_single_writer
     }
@@ -235,6 +247,7 @@ impl DynamicTableSink for IcebergSink {
 
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
         let replaced = match self.check_overwrite(&ctx)? {
+            _ if ctx.replaces_content => Replaced::Everything,
             true => Replaced::TouchedPartitions,
             false => Replaced::Nothing,
         };

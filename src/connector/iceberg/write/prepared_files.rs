@@ -20,6 +20,8 @@ pub(super) enum Replaced {
     Nothing,
     /// All rows of the partitions that the files are in; in a table without partitions all rows, if there are files.
     TouchedPartitions,
+    /// All rows of the table, also if there are no files.
+    Everything,
 }
 
 /// Files that a writer has finished.

@@ -3,7 +3,7 @@
 
 mod open;
 
-pub(super) use open::{discard_unfinished, forget_commits};
+pub(super) use open::{discard_unfinished, forget_commits, forget_readers};
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -201,7 +201,9 @@ impl Attempt<'_> {
 
     /// Returns whether no more frames are taken.
     fn input_is_over(&self) -> bool {
-        self.is_ending || self.stop.is_some() || self.intake.has_ended()
+        // A stop waits for the rest of what epochs have begun.
+        let is_stopped = self.stop.is_some() && self.intake.is_whole_at_end();
+        self.is_ending || is_stopped || self.intake.has_ended()
     }
 
     /// Takes the wish to stop; returns whether to stop at once.
@@ -232,6 +234,7 @@ impl Attempt<'_> {
         while let Ok(item) = self.items.try_recv() {
             self.intake.take(item);
         }
+        self.intake.give_up_tail();
         self.stop.get_or_insert(mode);
         false
     }
@@ -244,14 +247,16 @@ impl Attempt<'_> {
         let now = Instant::now();
         let has_work = !self.intake.is_empty();
         let is_over = self.input_is_over() && !has_work && self.in_flight.is_none();
-        let is_due =
-            self.cut_at().is_some_and(|at| at <= now) || self.timer_at(now).is_some_and(|at| at <= now);
+        // Within a transaction a cut waits for what is still to come of it.
+        let can_cut = has_work || self.intake.is_whole();
+        let is_due = (can_cut && self.cut_at().is_some_and(|at| at <= now))
+            || self.timer_at(now).is_some_and(|at| at <= now);
         if !(is_over || is_due || (has_work && self.ready_at(now) <= now)) {
             return;
         }
         if self.first_by.take().is_some() {
             // What small tables show must not depend on which of them was read first.
-            self.intake.sort_by_source();
+            self.intake.sort_by_reader();
         }
         let time_ms = Utc::now().timestamp_millis();
         let mut epoch = Epoch::new(self.intake.next_frames(), time_ms);
@@ -263,7 +268,7 @@ impl Attempt<'_> {
 
     /// Decides whether the epoch is the last one, and whether a checkpoint follows.
     fn cut_after(&mut self, now: Instant, epoch: &mut Epoch) -> Option<(CheckpointId, CheckpointPurpose)> {
-        let is_possible = self.in_flight.is_none() && !self.intake.has_cut_frame();
+        let is_possible = self.in_flight.is_none() && self.intake.is_whole();
         let is_last = self.input_is_over() && self.intake.is_empty() && is_possible;
         let is_due = is_possible && self.cut_at().is_some_and(|at| at <= now);
         if !is_last && !is_due {
@@ -273,7 +278,7 @@ impl Attempt<'_> {
             Some(StopMode::Savepoint { folder, .. }) if is_last => {
                 CheckpointPurpose::Savepoint(folder.clone())
             }
-            _ if self.job.has_interval() || self.job.settings.resumes_latest => CheckpointPurpose::Recovery,
+            _ if self.job.has_interval() || self.job.settings.resume.goes_on() => CheckpointPurpose::Recovery,
             _ => CheckpointPurpose::Commit,
         };
         self.is_ending = is_last;
@@ -314,7 +319,9 @@ impl Attempt<'_> {
         let mut add = |other: Option<Instant>| at = [at, other].into_iter().flatten().min();
         if self.running.is_none() && !self.is_ending {
             let now = Instant::now();
-            add(self.cut_at());
+            if !self.intake.is_empty() || self.intake.is_whole() {
+                add(self.cut_at());
+            }
             add(self.timer_at(now));
             if !self.intake.is_empty() {
                 add(Some(self.ready_at(now)));
@@ -364,7 +371,7 @@ impl Attempt<'_> {
         let timeout = self.job.settings.checkpoints.as_ref().map(|checkpoints| checkpoints.timeout);
         let deadline = began + timeout.unwrap_or(Duration::from_secs(24 * 60 * 60));
         let is_savepoint = matches!(purpose, CheckpointPurpose::Savepoint(_));
-        let positions = self.intake.positions().clone();
+        let positions = self.intake.positions();
         let store = self.store.clone();
         let cut = Cut { number, time_ms, purpose, store, operators, positions, prepared };
         self.cuts.try_send(cut).map_err(|_| Error::internal("two checkpoints at the same time"))?;

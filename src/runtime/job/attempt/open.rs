@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::{JoinSet, spawn_blocking};
@@ -11,15 +11,17 @@ use tracing::warn;
 
 use super::{Attempt, Job};
 use crate::connector::{
-    Boundedness, CheckpointId, Committer, CompletedCheckpoint, Frame, SourcePosition, WriterContext,
+    Boundedness, CheckpointId, Committer, CompletedCheckpoint, Frame, ReaderContext, SourcePosition,
+    SourceStatus, WriterContext,
 };
-use crate::error::{Error, Result};
+use crate::error::{Error, ErrorKind, Result};
+use crate::options::JobResume;
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
 use crate::runtime::job::blueprint::{Sink, Writers};
 use crate::runtime::job::coordinator::Coordinator;
 use crate::runtime::job::exchange::Exchange;
-use crate::runtime::job::intake::{EpochLimits, Intake};
+use crate::runtime::job::intake::{EpochLimits, Intake, OpenReader};
 use crate::runtime::job::source_task::{FRAMES_AHEAD, SourceItem, SourceTask};
 use crate::runtime::job::team::{Order, Team};
 use crate::runtime::job::writer_task::{WRITER_QUEUE, WriterLives, run_writer};
@@ -196,7 +198,12 @@ async fn open_writers(
     for sink in job.blueprint.sinks() {
         let uid = &job.blueprint.uids()[sink.node];
         for number in 0..sink.writer_count {
-            let mut writer = sink.spec.sink.open_writer(writer_context(job, &sink, number)).await?;
+            let context = WriterContext {
+                // Once there is a checkpoint, the content has been replaced, or will be by what it holds.
+                replaces_content: job.settings.resume == JobResume::Resnapshot && restore.is_none(),
+                ..writer_context(job, &sink, number)
+            };
+            let mut writer = sink.spec.sink.open_writer(context).await?;
             if let Some(restore) = restore {
                 let layout = job.blueprint.layout();
                 let owned: Vec<bool> =
@@ -231,6 +238,7 @@ fn writer_context(job: &Job, sink: &Sink<'_>, writer: usize) -> WriterContext {
         writer_count: sink.writer_count,
         output: Arc::clone(&job.output),
         overwrite: sink.spec.overwrite,
+        replaces_content: false,
         mode: sink.mode,
     }
 }
@@ -241,6 +249,16 @@ pub(in crate::runtime::job) async fn forget_commits(job: &Job) -> Result<()> {
         sink.spec.sink.open_committer(writer_context(job, &sink, 0)).await?.forget_commits().await?;
     }
     Ok(())
+}
+
+/// Removes what the readers of a job that has ended for good have made elsewhere, where the tables' options say so.
+pub(in crate::runtime::job) async fn forget_readers(job: &Job) {
+    for (sources, tables) in job.blueprint.readers() {
+        let context = reader_context(job, sources[0]);
+        if let Err(error) = tables[0].source.forget_job(&tables, &context).await {
+            context.warn(&format!("What was made for job '{}' stays: {error}", job.settings.name));
+        }
+    }
 }
 
 /// Removes what the sinks of a job that has ended for good have written and not committed.
@@ -262,23 +280,29 @@ fn sink_id(job: u128, uid: &str) -> String {
     format!("{job:032x}/{uid}")
 }
 
-/// Opens the sources, each where the checkpoint says or where its options do.
+/// Opens the readers, each where the checkpoint says or where the options of its tables do.
 fn open_sources(job: &Job, manifest: Option<&Manifest>, tasks: &mut JoinSet<Result<()>>) -> Result<Sources> {
     let bytes = EPOCH_BYTES.max(EPOCH_BYTES_PER_WORKER * job.blueprint.workers());
     // Rows that are epochs of their own anyway come to the worker many at a time.
     let rows = if job.settings.is_per_record { PER_RECORD_ROWS } else { job.settings.epoch_rows_max.max(1) };
     let limits = EpochLimits { bytes, rows };
     let (sender, items) = mpsc::channel(FRAMES_AHEAD);
-    let (mut positions, mut messages) = (BTreeMap::new(), BTreeMap::new());
-    for (node, table, projection) in job.blueprint.sources() {
-        let start = manifest.and_then(|manifest| manifest.sources.get(&job.blueprint.uids()[node]));
-        let reader = table.source.open(&projection, start)?;
-        positions.insert(node, start.cloned().unwrap_or_else(|| reader.position()));
+    let (mut readers, mut messages) = (Vec::new(), BTreeMap::new());
+    for (sources, tables) in job.blueprint.readers() {
+        let start = reader_start(job, manifest, &sources)?;
+        let first = sources[0];
+        let context = reader_context(job, first);
+        let reader = tables[0].source.open_group(&tables, &context, start)?;
+        readers.push(OpenReader {
+            tables: sources.clone(),
+            position: start.cloned().unwrap_or_else(|| reader.position()),
+            begins_whole: reader.begins_whole(),
+        });
         // The next epoch is read while one is run.
         let room_max = bytes / 1024 + 1;
         let (message, receiver) = mpsc::channel(2);
         let task = SourceTask {
-            source: node,
+            sources,
             reader,
             items: sender.clone(),
             messages: receiver,
@@ -286,17 +310,53 @@ fn open_sources(job: &Job, manifest: Option<&Manifest>, tasks: &mut JoinSet<Resu
             room_max,
         };
         tasks.spawn(task.run());
-        messages.insert(node, message);
+        messages.insert(first, message);
     }
-    let mut intake = Intake::new(positions, limits);
+    let mut intake = Intake::new(readers, limits);
     for (node, rows) in job.blueprint.values()? {
         let start = manifest.and_then(|manifest| manifest.sources.get(&job.blueprint.uids()[node]));
         let emitted = SourcePosition::from([(VALUES_SPLIT.to_owned(), rows.row_count().to_string())]);
         match start {
             Some(_) => intake.resume(node, emitted),
-            None if rows.row_count() > 0 => intake.add(node, Frame::Rows(rows), emitted, None),
+            None if rows.row_count() > 0 => intake.add(node, Frame::Rows(rows), emitted),
             None => {}
         }
     }
     Ok(Sources { intake, items, messages })
+}
+
+/// Returns where a reader begins: at the position that the checkpoint holds for each of its tables, once there is one.
+fn reader_start<'a>(
+    job: &Job,
+    manifest: Option<&'a Manifest>,
+    sources: &[NodeId],
+) -> Result<Option<&'a SourcePosition>> {
+    let Some(manifest) = manifest else { return Ok(None) };
+    let known: Vec<&SourcePosition> =
+        sources.iter().filter_map(|source| manifest.sources.get(&job.blueprint.uids()[*source])).collect();
+    match known.iter().find(|position| **position != known[0]) {
+        None => Ok(known.first().copied()),
+        Some(_) => Err(Error::new(
+            ErrorKind::State,
+            "the checkpoint holds different positions for tables that are read together now",
+        )
+        .hint("Let them have the groups (for example the slots) again that they had when it was written.")),
+    }
+}
+
+/// Returns what a reader is told of the job.
+fn reader_context(job: &Job, first: NodeId) -> ReaderContext {
+    let metrics = Arc::clone(&job.metrics);
+    let status = SourceStatus::new(move |values| {
+        metrics.lock().unwrap_or_else(PoisonError::into_inner).operators[first].status = values;
+    });
+    ReaderContext {
+        job: job.settings.name.as_str().into(),
+        is_insert: job.reader.is_none(),
+        has_checkpoints: job.has_interval(),
+        workers: job.blueprint.workers(),
+        resume: job.settings.resume,
+        status,
+        output: Some(Arc::clone(&job.output)),
+    }
 }

@@ -33,8 +33,8 @@ fn open(
 async fn next(reader: &mut SnapshotReader) -> Result<Option<RecordBatch>> {
     match reader.next().await? {
         SourceEvent::Frame(Frame::Rows(rows)) => Ok(Some(rows.rows().clone())),
-        SourceEvent::Frame(_) => panic!("no rows"),
         SourceEvent::EndOfInput => Ok(None),
+        event => panic!("{event:?} in the place of rows"),
     }
 }
 

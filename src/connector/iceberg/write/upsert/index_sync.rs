@@ -159,6 +159,13 @@ impl IndexSync {
         std::mem::take(&mut self.has_reread) && self.is_exact
     }
 
+    /// Lets an index without rows stand for the current snapshot, all of which goes with the next commit, and returns that snapshot.
+    pub(super) fn begin_empty(&mut self, metadata: &TableMetadata) -> KnownSnapshot {
+        let now = KnownSnapshot::of(head(metadata, self.branch.as_deref()));
+        self.known = Some(now);
+        now
+    }
+
     /// Brings an index up to date, and returns the snapshot that was looked at. If it is not complete yet, and keys are wanted, only
     /// what the table holds of them is added, and the index is as incomplete as before.
     ///
@@ -176,10 +183,7 @@ impl IndexSync {
             .retain(|pending| !is_committed(metadata, &self.own.name, pending.checkpoint, &pending.id));
         let head = head(metadata, self.branch.as_deref());
         let history = self.history(metadata, head);
-        let now = KnownSnapshot {
-            id: head.map(|head| head.snapshot_id()),
-            sequence_number: head.map_or(0, |head| head.sequence_number()),
-        };
+        let now = KnownSnapshot::of(head);
         if matches!(history, History::Same | History::Own) && !index.files.has_unlocated() {
             self.known = Some(now);
             return Ok(now);

@@ -25,6 +25,14 @@ pub(super) enum Newer<'a> {
 }
 
 impl KnownSnapshot {
+    /// Returns the snapshot at a head; that of a table without snapshots if there is none.
+    pub(super) fn of(head: Option<&SnapshotRef>) -> KnownSnapshot {
+        KnownSnapshot {
+            id: head.map(|head| head.snapshot_id()),
+            sequence_number: head.map_or(0, |head| head.sequence_number()),
+        }
+    }
+
     /// Tells what has come after it up to a head.
     pub(super) fn newer<'a>(self, metadata: &'a TableMetadata, head: Option<&'a SnapshotRef>) -> Newer<'a> {
         let mut newer = Vec::new();

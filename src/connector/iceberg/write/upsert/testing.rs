@@ -231,6 +231,16 @@ impl Job {
             .await
     }
 
+    /// Starts a run that reads its sources anew, and replaces what the table holds.
+    pub(super) async fn start_anew(warehouse: &Warehouse, is_keyed: bool, sink_id: &str) -> Result<Job> {
+        let mut job = Job::start(warehouse, is_keyed, 2, sink_id, None).await?;
+        for (number, writer) in job.writers.iter_mut().enumerate() {
+            let context = context(sink_id, number, 2, job.mode);
+            *writer = job.sink.open_writer(WriterContext { replaces_content: true, ..context }).await?;
+        }
+        Ok(job)
+    }
+
     pub(super) async fn start_sink(
         sink: IcebergSink,
         mode: ChangelogMode,
@@ -239,14 +249,7 @@ impl Job {
         sink_id: &str,
         saved: Option<Saved>,
     ) -> Result<Job> {
-        let context = |writer| WriterContext {
-            sink_id: Arc::from(sink_id),
-            writer,
-            writer_count,
-            output: Arc::new(Printed::default()),
-            overwrite: false,
-            mode,
-        };
+        let context = |writer| context(sink_id, writer, writer_count, mode);
         let mut committer = sink.open_committer(context(0)).await?;
         if let Some(saved) = &saved {
             let checkpoint = completed_checkpoint(saved.number);
@@ -338,6 +341,18 @@ impl Job {
     /// Returns what the writers hold.
     pub(super) fn state_bytes(&self) -> usize {
         self.writers.iter().map(|writer| writer.state_bytes()).sum()
+    }
+}
+
+fn context(sink_id: &str, writer: usize, writer_count: usize, mode: ChangelogMode) -> WriterContext {
+    WriterContext {
+        sink_id: Arc::from(sink_id),
+        writer,
+        writer_count,
+        output: Arc::new(Printed::default()),
+        overwrite: false,
+        replaces_content: false,
+        mode,
     }
 }
 

@@ -47,6 +47,50 @@ async fn a_row_replaces_that_of_its_key_and_a_delete_takes_it_away() {
 }
 
 #[tokio::test]
+async fn a_job_that_reads_anew_replaces_all_that_the_table_holds_in_one_commit() {
+    for is_keyed in [true, false] {
+        let warehouse = Warehouse::new(&Layout::default()).await;
+        let mut job = Job::start(&warehouse, is_keyed, 1, JOB, None).await.unwrap();
+        job.write(&inserts(&[row(1, "a", 0), row(2, "b", 0), row(3, "c", 0)])).await.unwrap();
+        job.checkpoint().await.unwrap();
+        let mut anew = Job::start_anew(&warehouse, is_keyed, "0001/sink").await.unwrap();
+        anew.write(&inserts(&[row(1, "new", 0), row(4, "d", 0)])).await.unwrap();
+        anew.write(&[(Delete, row(4, "d", 0)), (Insert, row(5, "e", 0))]).await.unwrap();
+        anew.prepare().await.unwrap();
+        anew.save();
+        // What others add in between goes, too.
+        OtherEngine(&warehouse).append(&[row(9, "other", 0)]).await;
+        anew.commit().await.unwrap();
+        assert_eq!(warehouse.rows().await, [row(1, "new", 0), row(5, "e", 0)]);
+        let number = snapshots(&warehouse).await;
+        anew.write(&[(UpdateBefore, row(1, "new", 0)), (UpdateAfter, row(1, "newer", 0))]).await.unwrap();
+        anew.checkpoint().await.unwrap();
+        assert_eq!(warehouse.rows().await, [row(1, "newer", 0), row(5, "e", 0)]);
+        assert_eq!(snapshots(&warehouse).await, number + 1);
+        // Gone on from a checkpoint, nothing is replaced again.
+        let saved = std::mem::take(&mut anew.saved);
+        let mut resumed = Job::start(&warehouse, is_keyed, 1, "0001/sink", Some(saved)).await.unwrap();
+        resumed.write(&[(Delete, row(5, "e", 0))]).await.unwrap();
+        resumed.checkpoint().await.unwrap();
+        assert_eq!(warehouse.rows().await, [row(1, "newer", 0)]);
+    }
+}
+
+#[tokio::test]
+async fn a_job_that_reads_anew_and_finds_nothing_empties_the_table() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&inserts(&[row(1, "a", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    let mut anew = Job::start_anew(&warehouse, true, "0001/sink").await.unwrap();
+    anew.checkpoint().await.unwrap();
+    assert!(warehouse.rows().await.is_empty());
+    anew.write(&inserts(&[row(1, "b", 0)])).await.unwrap();
+    anew.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(1, "b", 0)]);
+}
+
+#[tokio::test]
 async fn a_checkpoint_without_rows_commits_nothing() {
     let warehouse = Warehouse::new(&Layout::default()).await;
     let mut job = keyed(&warehouse).await;

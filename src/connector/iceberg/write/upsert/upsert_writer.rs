@@ -62,6 +62,8 @@ pub(in crate::connector::iceberg::write) struct UpsertWriter {
     ownership: Ownership,
     /// Whether a checkpoint was prepared, by this writer or before.
     has_prepared: bool,
+    /// Whether the next files take the place of all that the table holds.
+    replaces_content: bool,
     slots: Vec<u32>,
 }
 
@@ -108,6 +110,7 @@ impl UpsertWriter {
             net,
             ownership,
             has_prepared: false,
+            replaces_content: ctx.replaces_content,
             slots: Vec::new(),
         })
     }
@@ -137,7 +140,13 @@ impl UpsertWriter {
         let deletes = PositionDeleteWriter::new(table, settings, Arc::clone(names))?;
         let wanted = (!self.has_prepared).then_some(change.touched.as_slice());
         self.sync.begin(checkpoint);
-        let base = self.sync.bring(table, &mut self.index, &self.identity, wanted).await?;
+        let (base, replaced_content) = match std::mem::take(&mut self.replaces_content) {
+            true => (self.sync.begin_empty(metadata), Replaced::Everything),
+            false => {
+                let base = self.sync.bring(table, &mut self.index, &self.identity, wanted).await?;
+                (base, Replaced::Nothing)
+            }
+        };
         self.has_prepared = true;
         let (deleted, replaced) = self.take_replaced(&change)?;
         deletes.write(deleted, &mut prepared.deletes).await?;
@@ -146,7 +155,7 @@ impl UpsertWriter {
         self.index.purge(self.sync.take_reread());
         let files: Vec<TableFile> = prepared.data.iter().chain(&prepared.deletes).cloned().collect();
         let (uuid, lookup) = (metadata.uuid(), Lookup { base, replaced });
-        let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, Replaced::Nothing, &files)?
+        let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, replaced_content, &files)?
             .with_lookup(&lookup)?;
         let written = prepared.data.iter().map(|file| IndexedFiles::hash_of(file.file.file_path()));
         self.sync.prepared(files.id.clone(), checkpoint, written.collect());
@@ -268,7 +277,7 @@ impl SinkWriter for UpsertWriter {
     }
 
     async fn prepare_commit(&mut self, checkpoint: CheckpointId) -> Result<Vec<Committable>> {
-        if self.net.is_empty() {
+        if self.net.is_empty() && !self.replaces_content {
             return Ok(Vec::new());
         }
         let table = reload_same(&self.table).await?;
@@ -300,6 +309,7 @@ impl SinkWriter for UpsertWriter {
         if let Some((known, lineage)) = self.synced.restored(&self.ownership) {
             self.sync.restore(known, lineage);
             self.has_prepared = true;
+            self.replaces_content = false;
         }
         Ok(())
     }
