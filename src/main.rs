@@ -32,7 +32,8 @@ fn main() -> ExitCode {
 
 /// Logs warnings to standard error, or what the flag or `RUST_LOG` says. Nothing is logged into a prompt unless asked for.
 fn start_log(level: Option<&str>) {
-    let default = if std::io::stdin().is_terminal() { "off" } else { "warn" };
+    // The replication client logs what it also returns, which we tell in our own words.
+    let default = if std::io::stdin().is_terminal() { "off" } else { "warn,pgwire_replication=off" };
     let filter = match level {
         Some(level) => EnvFilter::new(level),
         None => EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default)),

@@ -9,6 +9,8 @@ mod durable_step;
 mod factory;
 mod filesystem;
 mod iceberg;
+mod postgres;
+mod postgres_tls;
 mod print;
 mod rows_decoder;
 mod sink;
@@ -37,6 +39,7 @@ use crate::options::nearest;
 pub static TABLE_FACTORIES: &[&dyn TableFactory] = &[
     &filesystem::Filesystem,
     &iceberg::Iceberg,
+    &postgres::PostgresCdc,
     &datagen::Datagen,
     &print::Print,
     &blackhole::Blackhole,
@@ -136,7 +139,7 @@ mod tests {
     fn an_unknown_connector_is_answered_with_all_there_are() {
         let error = table_factory("datgen").err().unwrap();
         assert!(error.message().ends_with(
-            "Available factory identifiers are:\n\nblackhole\ndatagen\nfilesystem\niceberg\nprint\nvalues"
+            "Available factory identifiers are:\n\nblackhole\ndatagen\nfilesystem\niceberg\npostgres-cdc\nprint\nvalues"
         ));
         assert_eq!(error.hint_text(), Some("Did you mean 'datagen'?"));
         assert_eq!(table_factory("print").ok().unwrap().identifier(), "print");

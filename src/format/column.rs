@@ -167,6 +167,15 @@ impl ColumnBuilder {
         self.validity.push_valid();
     }
 
+    /// Says so of several values.
+    #[inline]
+    pub(crate) fn mark_valid_rows(&mut self, count: usize) {
+        self.validity.len += count;
+        if let Some(bits) = &mut self.validity.bits {
+            bits.append_n(count, true);
+        }
+    }
+
     /// Appends a text or bytes.
     #[inline]
     pub(crate) fn push_bytes(&mut self, bytes: &[u8]) {

@@ -16,7 +16,8 @@ use lines::lines;
 pub use scan::Dialect;
 pub(crate) use scan::RecordCutter;
 pub(crate) use text::{
-    DecimalText, ScalarWriter, TextParser, TextStyle, TimestampStandard, parse_decimal, write_decimal,
+    DecimalText, ScalarWriter, TextParser, TextStyle, TimestampStandard, parse_decimal, parse_f64, parse_i64,
+    write_decimal,
 };
 
 use std::fmt;

@@ -12,8 +12,8 @@ use tokio_postgres::config::SslMode;
 
 use super::database::Database;
 use super::postgres::Postgres;
-use super::postgres_tls::{TlsSettings, Trust};
 use super::sqlite::Sqlite;
+use crate::connector::postgres_tls::{TlsMode, TlsSettings};
 use crate::error::{Error, Result};
 
 /// How long a server may take to answer, unless the URI says it.
@@ -110,7 +110,7 @@ fn postgres(
     };
     let mut config: Config = format!("postgresql://{base}").parse().map_err(unusable)?;
     config.ssl_mode(SslMode::Prefer).connect_timeout(CONNECT_TIMEOUT).application_name("lakehead");
-    let mut tls = TlsSettings { trust: Trust::Anybody, root_certificate: None };
+    let mut tls = TlsSettings { mode: TlsMode::Prefer, root_certificate: None };
     for parameter in query.split('&').filter(|parameter| !parameter.is_empty()) {
         let (name, value) = parameter.split_once('=').unwrap_or((parameter, ""));
         set_parameter(&mut config, &mut tls, name, &decoded(value))?;
@@ -139,21 +139,14 @@ fn set_parameter(config: &mut Config, tls: &mut TlsSettings, name: &str, value: 
         "user" => drop(config.user(value)),
         "password" => drop(config.password(value)),
         "sslmode" => {
-            let (mode, trust) = match value {
-                "disable" => (SslMode::Disable, Trust::Anybody),
-                "allow" | "prefer" => (SslMode::Prefer, Trust::Anybody),
-                "require" => (SslMode::Require, Trust::Anybody),
-                "verify-ca" => (SslMode::Require, Trust::Authority),
-                "verify-full" => (SslMode::Require, Trust::AuthorityAndName),
-                _ => return Err(wrong().hint("It is disable, prefer, require, verify-ca or verify-full.")),
-            };
-            config.ssl_mode(mode);
-            tls.trust = trust;
+            tls.mode =
+                TlsMode::parse(value).ok_or_else(|| wrong().hint(format!("It is {}.", TlsMode::CHOICES)))?;
+            config.ssl_mode(tls.mode.ssl_mode());
         }
         // JDBC's way to say verify-full.
         "ssl" if value.is_empty() || value == "true" => {
-            config.ssl_mode(SslMode::Require);
-            tls.trust = Trust::AuthorityAndName;
+            tls.mode = TlsMode::VerifyFull;
+            config.ssl_mode(tls.mode.ssl_mode());
         }
         "ssl" if value == "false" => {}
         "sslrootcert" if value == "system" => {}
@@ -251,16 +244,16 @@ mod tests {
 
     #[test]
     fn encryption_is_as_the_parameters_say() {
-        for (query, mode, trust) in [
-            ("", SslMode::Prefer, Trust::Anybody),
-            ("?sslmode=disable", SslMode::Disable, Trust::Anybody),
-            ("?sslmode=require", SslMode::Require, Trust::Anybody),
-            ("?sslmode=verify-ca", SslMode::Require, Trust::Authority),
-            ("?sslmode=verify-full", SslMode::Require, Trust::AuthorityAndName),
-            ("?ssl=true", SslMode::Require, Trust::AuthorityAndName),
+        for (query, ssl_mode, mode) in [
+            ("", SslMode::Prefer, TlsMode::Prefer),
+            ("?sslmode=disable", SslMode::Disable, TlsMode::Disable),
+            ("?sslmode=require", SslMode::Require, TlsMode::Require),
+            ("?sslmode=verify-ca", SslMode::Require, TlsMode::VerifyCa),
+            ("?sslmode=verify-full", SslMode::Require, TlsMode::VerifyFull),
+            ("?ssl=true", SslMode::Require, TlsMode::VerifyFull),
         ] {
             let (config, tls) = parse_postgres(&format!("jdbc:postgresql://h/d{query}"));
-            assert_eq!((config.get_ssl_mode(), tls.trust), (mode, trust), "{query}");
+            assert_eq!((config.get_ssl_mode(), tls.mode), (ssl_mode, mode), "{query}");
         }
         let (_, tls) = parse_postgres("jdbc:postgresql://h/d?sslmode=verify-full&sslrootcert=/a%20b.pem");
         assert_eq!(tls.root_certificate, Some(PathBuf::from("/a b.pem")));

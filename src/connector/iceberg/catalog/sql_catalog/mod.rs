@@ -8,7 +8,6 @@ mod database_url;
 mod metadata_names;
 mod namespaces;
 mod postgres;
-mod postgres_tls;
 mod sqlite;
 
 #[cfg(test)]

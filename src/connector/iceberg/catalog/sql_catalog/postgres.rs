@@ -8,7 +8,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, Config, NoTls};
 
 use super::database::{Database, Row, Statement, WriteError};
-use super::postgres_tls::{TlsSettings, connector};
+use crate::connector::postgres_tls::{TlsSettings, connector};
 use crate::error::{Error, ErrorKind, Result};
 
 /// A database in Postgres, on one connection that is made anew when it is lost.

@@ -1,0 +1,10 @@
+//! Connections to a server: for SQL, and for the stream of changes.
+
+mod failure;
+mod pg_server;
+mod replication_session;
+#[cfg(test)]
+mod tests;
+
+pub(super) use pg_server::PgServer;
+pub(super) use replication_session::{ReplicationSession, SystemIdentity, text};

@@ -1,0 +1,131 @@
+//! A database of a server: connects to it, and says what goes wrong there in the same words everywhere.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use pgwire_replication::PgWireError;
+use tokio_postgres::{Client, Config, NoTls};
+
+use super::failure;
+use crate::connector::postgres::settings::ServerSettings;
+use crate::connector::postgres_tls::{PresentedName, TlsMode, connector_that_learns};
+use crate::error::{Error, Result};
+
+/// What sessions must agree on whatever the role, the database or the server has set: values are written the same way in the snapshot
+/// and in the stream, names in them have their schema, no policy hides rows in silence, and no limit that is meant for people cuts off
+/// a long copy.
+pub(super) const SESSION_SETTINGS: &str = "-c datestyle=ISO -c intervalstyle=iso_8601 -c timezone=UTC -c bytea_output=hex -c extra_float_digits=3 -c lc_monetary=C -c search_path=pg_catalog -c row_security=off -c statement_timeout=0 -c idle_in_transaction_session_timeout=0";
+
+/// Who the server shows as connected.
+pub(super) const APPLICATION_NAME: &str = "lakehead";
+
+/// How soon a peer that has vanished is noticed: after three probes, ten seconds apart, in half a minute of silence.
+const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
+const KEEPALIVE_RETRIES: u32 = 3;
+
+/// A database of a server. Clones are cheap.
+#[derive(Debug, Clone)]
+pub(in crate::connector::postgres) struct PgServer {
+    settings: Arc<ServerSettings>,
+    name: Arc<str>,
+}
+
+impl PgServer {
+    pub(in crate::connector::postgres) fn new(settings: ServerSettings) -> PgServer {
+        let name = settings.name().into();
+        PgServer { settings: Arc::new(settings), name }
+    }
+
+    pub(in crate::connector::postgres) fn settings(&self) -> &ServerSettings {
+        &self.settings
+    }
+
+    /// Returns `host:port/database`.
+    pub(in crate::connector::postgres) fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Connects once. The connection ends with the client.
+    ///
+    /// # Errors
+    /// The server cannot be reached (unavailable) or refuses.
+    pub(in crate::connector::postgres) async fn connect(&self) -> Result<Client> {
+        self.connect_and_learn(&PresentedName::default()).await
+    }
+
+    /// Returns a name that the server's certificate has, if it has not the one by which it is asked for, and need not have it.
+    ///
+    /// # Errors
+    /// As `connect`.
+    pub(super) async fn other_name(&self) -> Result<Option<String>> {
+        if self.settings.tls.mode != TlsMode::VerifyCa {
+            return Ok(None);
+        }
+        let presented = PresentedName::default();
+        drop(self.connect_and_learn(&presented).await?);
+        Ok(presented.get().map(str::to_owned))
+    }
+
+    async fn connect_and_learn(&self, presented: &PresentedName) -> Result<Client> {
+        let limit = self.settings.connect_timeout;
+        match tokio::time::timeout(limit, Box::pin(self.connect_once(presented))).await {
+            Ok(connected) => connected,
+            Err(_) => Err(self.slow_to_connect()),
+        }
+    }
+
+    async fn connect_once(&self, presented: &PresentedName) -> Result<Client> {
+        let failed = |error| self.sql_error("connecting", error);
+        let config = self.config();
+        if self.settings.tls.mode == TlsMode::Disable {
+            let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
+            tokio::spawn(connection);
+            return Ok(client);
+        }
+        let connector = connector_that_learns(&self.settings.tls, presented)?;
+        let (client, connection) = config.connect(connector).await.map_err(failed)?;
+        // What goes wrong meanwhile is told to who asks.
+        tokio::spawn(connection);
+        Ok(client)
+    }
+
+    fn config(&self) -> Config {
+        let settings = &*self.settings;
+        let mut config = Config::new();
+        config
+            .host(&settings.host)
+            .port(settings.port)
+            .user(&settings.user)
+            .password(settings.password.expose())
+            .dbname(&settings.database)
+            .ssl_mode(settings.tls.mode.ssl_mode())
+            .application_name(APPLICATION_NAME)
+            .options(SESSION_SETTINGS)
+            .keepalives_idle(KEEPALIVE_IDLE)
+            .keepalives_interval(KEEPALIVE_INTERVAL)
+            .keepalives_retries(KEEPALIVE_RETRIES);
+        config
+    }
+
+    /// Says that the server took too long to let us in.
+    pub(super) fn slow_to_connect(&self) -> Error {
+        let limit = self.settings.connect_timeout.as_secs_f64();
+        Error::unavailable(format!("Postgres '{}': connecting took longer than {limit} s", self.name))
+            .hint("Check 'hostname' and 'port', and what stands between; 'connect.timeout' is how long it may take.")
+    }
+
+    /// Converts an error of SQL. `doing` says what was tried, such as `reading table public.orders`.
+    pub(in crate::connector::postgres) fn sql_error(
+        &self,
+        doing: &str,
+        error: tokio_postgres::Error,
+    ) -> Error {
+        failure::of_sql(self, doing, error)
+    }
+
+    /// Converts an error of a replication session likewise.
+    pub(in crate::connector::postgres) fn stream_error(&self, doing: &str, error: &PgWireError) -> Error {
+        failure::of_stream(self, doing, error)
+    }
+}

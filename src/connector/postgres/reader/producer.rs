@@ -1,0 +1,171 @@
+//! The task that reads, again and again until there is no more: a connection that is lost is made anew, and reading goes on where it was.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Instant;
+
+use tokio::sync::watch;
+use tracing::{debug, info};
+
+use super::backoff::Backoff;
+use super::output::Output;
+use super::position::ReaderPosition;
+use super::preparation::prepare;
+use super::read_plan::ReadPlan;
+use super::snapshot_phase::read_snapshots;
+use super::status::Status;
+use super::stream_phase::StreamPhase;
+use crate::connector::postgres::pgoutput::Lsn;
+use crate::connector::postgres::snapshot::TableSnapshot;
+use crate::error::{Error, ErrorKind, Result};
+
+/// Reads the tables of a plan.
+pub(super) struct Producer {
+    pub(super) plan: Arc<ReadPlan>,
+    /// Behind what has gone out.
+    pub(super) position: ReaderPosition,
+    pub(super) output: Output,
+    /// What the server may forget.
+    pub(super) released: watch::Receiver<Lsn>,
+    pub(super) status: Arc<Status>,
+    pub(super) backoff: Backoff,
+    /// Whether the job goes on from a checkpoint and has not been able to yet.
+    pub(super) is_resuming: bool,
+    /// Since when the server cannot be reached.
+    lost_since: Option<Instant>,
+    /// What the user has been told already.
+    told: BTreeSet<String>,
+}
+
+impl Producer {
+    pub(super) fn new(
+        plan: Arc<ReadPlan>,
+        position: ReaderPosition,
+        output: Output,
+        released: watch::Receiver<Lsn>,
+        status: Arc<Status>,
+    ) -> Producer {
+        Producer {
+            plan,
+            is_resuming: position.stream.is_some(),
+            position,
+            output,
+            released,
+            status,
+            backoff: Backoff::new(),
+            lost_since: None,
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// Reads until there is no more, or it fails for good.
+    pub(super) async fn run(mut self) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
+        for note in &plan.notes {
+            self.tell(note);
+        }
+        loop {
+            match self.read().await {
+                Ok(()) => return Ok(()),
+                // The job has gone.
+                Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
+                Err(error) if self.may_try_again(&error) => self.wait(&error).await,
+                Err(error) if self.has_never_read() => return Err(given_up(error)),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Reads on one connection, from the position on.
+    async fn read(&mut self) -> Result<()> {
+        let mut prepared = prepare(self).await?;
+        if self.plan.reads_snapshot() || prepared.has_new_tables {
+            read_snapshots(self, &prepared).await?;
+        }
+        if self.plan.is_snapshot_only() {
+            return Ok(());
+        }
+        let held = prepared.held.take();
+        StreamPhase::start(self, prepared, held).await?.run().await
+    }
+
+    /// Decides whether a failure may pass. Rows that went out and cannot be continued belong to a run of the job that must be started
+    /// again; and a job that has never read anything says at once what is wrong.
+    fn may_try_again(&self, error: &Error) -> bool {
+        if error.kind() != ErrorKind::Unavailable || (self.output.has_open_rows() && !self.is_streaming()) {
+            return false;
+        }
+        if self.has_never_read() {
+            return self.backoff.count() < self.plan.server.settings().connect_retries;
+        }
+        self.plan.context.is_insert
+    }
+
+    /// Returns whether nothing says yet that reading has ever been possible.
+    fn has_never_read(&self) -> bool {
+        !self.output.has_begun() && !self.is_resuming
+    }
+
+    /// Returns whether what follows the position comes from the stream, which is the same again after a connection was lost.
+    fn is_streaming(&self) -> bool {
+        self.position.stream.is_some() && self.position.tables.values().all(TableSnapshot::is_complete)
+    }
+
+    async fn wait(&mut self, error: &Error) {
+        let wait = self.backoff.failed();
+        self.status.disconnected();
+        if self.lost_since.is_none() && !self.has_never_read() {
+            self.lost_since = Some(Instant::now());
+            let hint = error.hint_text().map(|hint| format!(" {hint}")).unwrap_or_default();
+            let text = format!("{error}.{hint} It is tried again until it works.");
+            info!(job = %self.plan.context.job, "{text}");
+            self.plan.context.warn(&text);
+        } else {
+            debug!(job = %self.plan.context.job, %error, "still disconnected");
+        }
+        tokio::time::sleep(wait).await;
+    }
+
+    /// Notes that the server is there, and sends.
+    pub(super) fn connected(&mut self) {
+        self.backoff.succeeded();
+        self.is_resuming = false;
+        if let Some(since) = self.lost_since.take() {
+            let text = format!(
+                "Postgres '{}': reading goes on after {} s",
+                self.plan.server.name(),
+                since.elapsed().as_secs()
+            );
+            info!(job = %self.plan.context.job, "{text}");
+            self.plan.context.tell(&text);
+        }
+    }
+
+    /// Tells the user something, once.
+    pub(super) fn tell(&mut self, text: &str) {
+        if self.told.insert(text.to_owned()) {
+            info!(job = %self.plan.context.job, "{text}");
+            self.plan.context.tell(text);
+        }
+    }
+
+    /// Tells the user what he might not expect, once.
+    pub(super) fn warn(&mut self, text: &str) {
+        if self.told.insert(text.to_owned()) {
+            info!(job = %self.plan.context.job, "{text}");
+            self.plan.context.warn(text);
+        }
+    }
+}
+
+/// Makes the failure of a job that has never read anything final: the job is not to be started again and again with a wrong address.
+fn given_up(error: Error) -> Error {
+    if error.kind() != ErrorKind::Unavailable {
+        return error;
+    }
+    let mut given_up = Error::rejected(error.message().to_owned());
+    if let Some(hint) = error.hint_text() {
+        given_up = given_up.hint(hint.to_owned());
+    }
+    given_up.caused_by(error)
+}

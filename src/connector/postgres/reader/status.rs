@@ -1,0 +1,107 @@
+//! What a reader says of itself in DESCRIBE JOB.
+
+use std::sync::{Mutex, PoisonError};
+
+use chrono::Utc;
+
+use crate::connector::SourceStatus;
+use crate::connector::postgres::pgoutput::Lsn;
+use crate::connector::postgres::slot::SlotState;
+use crate::connector::postgres::snapshot::SnapshotProgress;
+
+/// Keeps what is known and says it anew when some of it changes.
+#[derive(Debug)]
+pub(super) struct Status {
+    said: SourceStatus,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    slot: String,
+    phase: String,
+    read: Option<Lsn>,
+    checkpointed: Option<Lsn>,
+    /// How far the server has written its log.
+    written: Option<Lsn>,
+    /// When the last transaction was committed that was read, in microseconds since 1970; None if nothing more was to be read since.
+    behind_since: Option<i64>,
+    retained: Option<(i64, Option<i64>)>,
+}
+
+impl Status {
+    pub(super) fn new(said: SourceStatus) -> Status {
+        Status { said, known: Mutex::default() }
+    }
+
+    /// Says which slot is read.
+    pub(super) fn slot(&self, name: &str) {
+        self.change(|known| name.clone_into(&mut known.slot));
+    }
+
+    /// Says how far the snapshot is.
+    pub(super) fn snapshot(&self, progress: SnapshotProgress) {
+        let SnapshotProgress { chunks_done, chunks_total, tables_done, tables_total } = progress;
+        self.change(|known| {
+            known.phase = format!(
+                "snapshot ({chunks_done} of {chunks_total} chunks, {tables_done} of {tables_total} tables)"
+            );
+        });
+    }
+
+    /// Says that changes are read.
+    pub(super) fn streaming(&self) {
+        self.change(|known| "streaming".clone_into(&mut known.phase));
+    }
+
+    /// Says that the server cannot be reached.
+    pub(super) fn disconnected(&self) {
+        self.change(|known| "disconnected".clone_into(&mut known.phase));
+    }
+
+    /// Says how far changes have been read, and when the last transaction was committed if there may be more to read.
+    pub(super) fn read(&self, position: Lsn, behind_since: Option<i64>) {
+        self.change(|known| (known.read, known.behind_since) = (Some(position), behind_since));
+    }
+
+    /// Says how far the last checkpoint has come.
+    pub(super) fn checkpointed(&self, position: Lsn) {
+        self.change(|known| known.checkpointed = Some(position));
+    }
+
+    /// Says what the server knows of the slot, and how far its log is written.
+    pub(super) fn server(&self, slot: &SlotState, written: Lsn) {
+        self.change(|known| {
+            known.written = Some(written);
+            known.retained = slot.retained_bytes.map(|retained| (retained, slot.safe_wal_size));
+        });
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Known)) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        change(&mut known);
+        self.said.set(known.values());
+    }
+}
+
+impl Known {
+    fn values(&self) -> Vec<(&'static str, String)> {
+        let mut values = Vec::new();
+        let mut add = |name, value: Option<String>| values.extend(value.map(|value| (name, value)));
+        add("slot", Some(self.slot.clone()).filter(|slot| !slot.is_empty()));
+        add("phase", Some(self.phase.clone()).filter(|phase| !phase.is_empty()));
+        add("lsn", self.read.map(|lsn| lsn.to_string()));
+        add("checkpointed lsn", self.checkpointed.map(|lsn| lsn.to_string()));
+        let lag = self.read.zip(self.written).map(|(read, written)| written.0.saturating_sub(read.0));
+        add("lag bytes", lag.map(|lag| lag.to_string()));
+        if self.read.is_some() {
+            let millis = |since: i64| (Utc::now().timestamp_micros() - since).max(0) / 1_000;
+            add("lag ms", Some(self.behind_since.map_or(0, millis).to_string()));
+        }
+        add("retained bytes", self.retained.map(|(retained, _)| retained.to_string()));
+        let allowed =
+            self.retained.and_then(|(retained, safe)| safe.map(|safe| retained.saturating_add(safe)));
+        add("of at most", allowed.map(|allowed| allowed.to_string()));
+        values
+    }
+}

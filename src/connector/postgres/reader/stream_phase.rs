@@ -1,0 +1,420 @@
+//! Reads the changes of a slot and hands on those that the snapshots do not hold.
+//!
+//! Rows go out as soon as there are enough of them, also in the middle of a transaction, but a boundary, and so a checkpoint, only
+//! follows a commit: every state that is checkpointed is one that the database had. Only a transaction beyond all measure has boundaries
+//! inside, known by the position of its commit and the number of its changes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until, timeout};
+use tokio_postgres::Client;
+
+use super::NOTHING;
+use super::position::StreamPosition;
+use super::preparation::{Prepared, check_identity, check_published};
+use super::producer::Producer;
+use super::read_plan::ReadPlan;
+use super::table_routes::TableRoutes;
+use super::transaction::OpenTransaction;
+use crate::connector::postgres::change_decoder::{ChangeDecoder, Transaction};
+use crate::connector::postgres::mutation::Rule;
+use crate::connector::postgres::options::TruncatePolicy;
+use crate::connector::postgres::pg_types::PgTypes;
+use crate::connector::postgres::pgoutput::{Lsn, Message, OldTuple, Parser, Relation, Tuple};
+use crate::connector::postgres::slot::{HeldSlot, inspect_slot};
+use crate::connector::postgres::snapshot::{Coverage, all_ended_by, widen};
+use crate::connector::postgres::table::PgTable;
+use crate::connector::postgres::wal_stream::{PgWalStream, WalMessage, WalStream};
+use crate::error::{Error, Result};
+
+/// Rows go out when they took so many bytes in the stream, even if more are there to be read.
+const FLUSH_BYTES: usize = 1 << 20;
+
+/// A transaction of more bytes has boundaries inside.
+const TRANSACTION_BYTES_MAX: usize = 64 << 20;
+
+/// How often a position goes out that nothing but time has moved.
+const IDLE_BOUNDARIES: Duration = Duration::from_millis(500);
+
+/// How often the server is asked how far its log is, and what the slot holds back.
+const LOOKS: Duration = Duration::from_secs(5);
+
+/// How often it is asked while tables are still compared with their snapshots.
+const LOOKS_UNTIL_PURE: Duration = Duration::from_millis(500);
+
+/// How long the answer to a small question may take.
+const ANSWER_WAIT: Duration = Duration::from_secs(10);
+
+/// At which parts of `max_slot_wal_keep_size` the user is warned, in percent.
+const WARNINGS: [i64; 2] = [80, 50];
+
+/// Reads changes on one connection.
+pub(super) struct StreamPhase<'a> {
+    producer: &'a mut Producer,
+    plan: Arc<ReadPlan>,
+    stream: PgWalStream,
+    /// For questions beside the stream.
+    client: Client,
+    parser: Parser,
+    /// By declared table.
+    decoders: Vec<ChangeDecoder>,
+    routes: TableRoutes,
+    /// The tables that were there when reading was prepared, by declared table.
+    tables: Vec<Vec<PgTable>>,
+    types: PgTypes,
+    /// Behind what has been read, of which the last part may not have gone out.
+    position: StreamPosition,
+    transaction: Option<OpenTransaction>,
+    /// The bytes of the open transaction that went out behind the last boundary.
+    open_bytes: usize,
+    /// Near which the numbers of transactions are.
+    xid_near: u64,
+    /// When the stream has passed this, every change counts.
+    pure_behind: Option<Lsn>,
+    next_look: Instant,
+    last_boundary: Instant,
+    /// Whether something has been read or decided since.
+    needs_boundary: bool,
+    /// When the last transaction was committed, if there may be more to read.
+    commit_time: Option<i64>,
+}
+
+impl<'a> StreamPhase<'a> {
+    /// Starts the stream where the producer is.
+    ///
+    /// # Errors
+    /// The slot is not there or in use, or it is another server's.
+    pub(super) async fn start(
+        producer: &'a mut Producer,
+        prepared: Prepared,
+        held: Option<HeldSlot>,
+    ) -> Result<StreamPhase<'a>> {
+        let plan = Arc::clone(&producer.plan);
+        let Some(position) = producer.position.stream.clone() else {
+            return Err(Error::internal("changes are to be read without a slot"));
+        };
+        let stream = match held {
+            // Its position is the server's own.
+            Some(held) => held.start().await?,
+            None => {
+                let publication = &plan.stream.publication;
+                let stream = PgWalStream::start(&plan.server, &plan.slot, publication, position.lsn).await?;
+                check_identity(&plan, &position, stream.identity())?;
+                stream
+            }
+        };
+        let Prepared { client, tables, types, .. } = prepared;
+        let routes = TableRoutes::new(Arc::clone(&plan), tables.clone(), &producer.position);
+        let database = &plan.server.settings().database;
+        let decoders =
+            plan.tables.iter().map(|table| ChangeDecoder::new(table.shape.clone(), database)).collect();
+        let now = Instant::now();
+        producer.status.streaming();
+        Ok(StreamPhase {
+            xid_near: routes.xid_max().unwrap_or_default(),
+            producer,
+            plan,
+            stream,
+            client,
+            parser: Parser::default(),
+            decoders,
+            routes,
+            tables,
+            types,
+            position,
+            transaction: None,
+            open_bytes: 0,
+            pure_behind: None,
+            next_look: now,
+            last_boundary: now,
+            needs_boundary: false,
+            commit_time: None,
+        })
+    }
+
+    /// Reads until the connection is lost, or it fails for good.
+    pub(super) async fn run(mut self) -> Result<()> {
+        loop {
+            // What is there already is taken without waiting; when nothing is, what has been read goes out.
+            let message = match self.stream.try_next()? {
+                Some(message) => message,
+                None => match self.wait().await? {
+                    Some(message) => message,
+                    None => continue,
+                },
+            };
+            self.producer.connected();
+            self.take(message).await?;
+        }
+    }
+
+    /// Sends what has been read, and waits for more or for something else to do.
+    async fn wait(&mut self) -> Result<Option<WalMessage>> {
+        if self.transaction.is_none() {
+            self.commit_time = None;
+            self.flush(true).await?;
+        }
+        let wake = match self.needs_boundary {
+            true => self.next_look.min(self.last_boundary + IDLE_BOUNDARIES),
+            false => self.next_look,
+        };
+        tokio::select! {
+            message = self.stream.next() => return message.map(Some),
+            changed = self.producer.released.changed() => {
+                if changed.is_err() {
+                    return Err(Error::interrupted("the job does not read any more"));
+                }
+            }
+            () = sleep_until(wake) => {}
+        }
+        self.attend().await?;
+        Ok(None)
+    }
+
+    /// Does what is due beside reading, also where there is no end of what is to be read.
+    async fn attend(&mut self) -> Result<()> {
+        let released = *self.producer.released.borrow_and_update();
+        self.stream.ack(released);
+        if self.next_look <= Instant::now() {
+            let plan = Arc::clone(&self.plan);
+            return match timeout(ANSWER_WAIT, self.look()).await {
+                Ok(looked) => looked,
+                // The stream may be as dead, and nobody watches it while a question is open.
+                Err(_) => Err(Error::unavailable(format!(
+                    "Postgres '{}' has not answered for {} s",
+                    plan.server.name(),
+                    ANSWER_WAIT.as_secs()
+                ))),
+            };
+        }
+        Ok(())
+    }
+
+    async fn take(&mut self, message: WalMessage) -> Result<()> {
+        match message {
+            WalMessage::Begin { final_lsn, commit_time_us, xid } => {
+                let xid = widen(xid, self.xid_near);
+                self.xid_near = self.xid_near.max(xid);
+                self.transaction = Some(OpenTransaction::new(xid, commit_time_us, final_lsn, &self.position));
+            }
+            WalMessage::Commit { end_lsn, .. } => self.commit(end_lsn).await?,
+            WalMessage::Data(bytes) => self.data(&bytes).await?,
+            WalMessage::KeepAlive { wal_end } if self.transaction.is_none() => {
+                // Nothing that would be sent lies before: an idle table does not hold the log back.
+                self.position.lsn = self.position.lsn.max(wal_end);
+            }
+            WalMessage::KeepAlive { .. } | WalMessage::Logical { .. } => {}
+        }
+        Ok(())
+    }
+
+    async fn commit(&mut self, end: Lsn) -> Result<()> {
+        if let Some(transaction) = self.transaction.take()
+            && !transaction.is_read()
+        {
+            self.position.lsn = self.position.lsn.max(end);
+            self.position.within = None;
+            self.commit_time = Some(transaction.commit_time);
+            self.open_bytes = 0;
+        }
+        if self.byte_size() >= FLUSH_BYTES {
+            self.flush(true).await?;
+            self.attend().await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a message about tables or rows.
+    async fn data(&mut self, bytes: &[u8]) -> Result<()> {
+        match self.parser.parse(bytes)? {
+            Message::Relation { relation, .. } => self.define(&relation).await?,
+            Message::Insert { oid, new, .. } => self.insert(oid, new)?,
+            Message::Update { oid, old, new, .. } => self.update(oid, old, new)?,
+            Message::Delete { oid, old, .. } => self.delete(oid, old)?,
+            Message::Truncate { oids, .. } => self.truncate(&oids)?,
+            Message::Type { .. } | Message::Origin { .. } | Message::Logical { .. } => {}
+            other => {
+                return Err(Error::internal(format!("a message that was not asked for: {other:?}")));
+            }
+        }
+        if self.byte_size() >= FLUSH_BYTES {
+            self.open_bytes += self.byte_size();
+            let is_beyond_measure = self.open_bytes >= TRANSACTION_BYTES_MAX;
+            self.flush(is_beyond_measure).await?;
+        }
+        Ok(())
+    }
+
+    async fn define(&mut self, relation: &Relation<'_>) -> Result<()> {
+        let position = &mut self.producer.position;
+        let (decoders, types) = (&mut self.decoders, &mut self.types);
+        let notices = self.routes.define(relation, decoders, types, &self.client, position).await?;
+        for notice in notices {
+            self.producer.warn(&notice);
+        }
+        Ok(())
+    }
+
+    /// Returns the transaction, if the change that has come in it is new.
+    #[inline]
+    fn new_change(&mut self) -> Result<Option<(u64, Transaction)>> {
+        let Some(open) = &mut self.transaction else { return Err(outside()) };
+        let transaction = Transaction { xid: open.xid, commit_time: open.commit_time };
+        Ok(open.is_new().then_some((open.xid, transaction)))
+    }
+
+    #[inline]
+    fn insert(&mut self, oid: u32, new: Tuple<'_>) -> Result<()> {
+        let Some((xid, transaction)) = self.new_change()? else { return Ok(()) };
+        for route in self.routes.of(oid) {
+            let decoder = &mut self.decoders[route.declared];
+            if route.counts_new(decoder, xid, &new)? {
+                decoder.insert(oid, new, transaction)?;
+            }
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn update(&mut self, oid: u32, old: Option<OldTuple<'_>>, new: Tuple<'_>) -> Result<()> {
+        let Some((xid, transaction)) = self.new_change()? else { return Ok(()) };
+        for route in self.routes.of(oid) {
+            let decoder = &mut self.decoders[route.declared];
+            let emits = route.counts(decoder, xid, old.as_ref(), &new)?;
+            decoder.update(oid, old, new, emits, transaction)?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn delete(&mut self, oid: u32, old: OldTuple<'_>) -> Result<()> {
+        let Some((xid, transaction)) = self.new_change()? else { return Ok(()) };
+        for route in self.routes.of(oid) {
+            let decoder = &mut self.decoders[route.declared];
+            if route.counts_old(decoder, xid, &old)? {
+                decoder.delete(oid, old, transaction)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn truncate(&mut self, oids: &[u32]) -> Result<()> {
+        let Some((xid, _)) = self.new_change()? else { return Ok(()) };
+        for oid in oids {
+            for route in self.routes.of(*oid) {
+                let is_covered = match route.snapshot() {
+                    None => false,
+                    Some(snapshot) => snapshot.covers_all(xid)? == Coverage::Everything,
+                };
+                if is_covered {
+                    continue;
+                }
+                let label = route.label();
+                match self.plan.tables[route.declared].settings.truncate {
+                    TruncatePolicy::Ignore => {
+                        self.producer.warn(&format!(
+                            "Table {label} was truncated: what was written of it stays, because 'lakehead.postgres.truncate' = 'ignore'"
+                        ));
+                    }
+                    TruncatePolicy::Fail | TruncatePolicy::Delete => {
+                        return Err(Error::rejected(format!("table {label} was truncated")).hint(
+                            "Its rows cannot be taken back one by one. SET 'lakehead.job.resume' = 'resnapshot' and start the job again to replace what was written; or set 'lakehead.postgres.truncate' = 'ignore' to keep it.",
+                        ));
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn byte_size(&self) -> usize {
+        self.decoders.iter().map(ChangeDecoder::byte_size).sum()
+    }
+
+    /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
+    async fn flush(&mut self, is_boundary: bool) -> Result<()> {
+        // First all questions, which may fail for a time: rows that went out cannot be taken back.
+        for decoder in self.decoders.iter_mut().filter(|decoder| decoder.unresolved_count() > 0) {
+            decoder.resolve(&mut self.client, &self.plan.server).await?;
+        }
+        for (declared, decoder) in self.decoders.iter_mut().enumerate() {
+            if let Some(rows) = decoder.finish()? {
+                self.producer.output.rows(declared, rows).await?;
+            }
+        }
+        if let Some(transaction) = &self.transaction
+            && !transaction.is_read()
+        {
+            self.position.within = Some(transaction.within());
+        }
+        if self.pure_behind.is_some_and(|behind| self.position.lsn >= behind) {
+            self.pure_behind = None;
+            self.routes.purify(&mut self.producer.position);
+            self.needs_boundary = true;
+        }
+        if self.producer.position.stream.as_ref() != Some(&self.position) {
+            self.producer.position.stream = Some(self.position.clone());
+            self.needs_boundary = true;
+        }
+        // Where only time has passed, once in a while is enough.
+        let is_soon =
+            !self.producer.output.has_open_rows() && self.last_boundary + IDLE_BOUNDARIES > Instant::now();
+        if is_boundary && self.needs_boundary && !is_soon {
+            self.open_bytes = 0;
+            self.needs_boundary = false;
+            self.last_boundary = Instant::now();
+            self.producer.output.boundary(&self.producer.position).await?;
+            self.producer.status.read(self.position.lsn, self.commit_time);
+        }
+        if !self.plan.context.is_insert || Rule::Acknowledgement.is_off() {
+            // Nobody starts a query again.
+            self.stream.ack(self.position.lsn);
+        }
+        Ok(())
+    }
+
+    /// Asks the server what the stream does not tell.
+    async fn look(&mut self) -> Result<()> {
+        let is_pure = self.routes.are_pure();
+        self.next_look = Instant::now() + if is_pure { LOOKS } else { LOOKS_UNTIL_PURE };
+        if !is_pure && self.pure_behind.is_none() {
+            self.pure_behind = match self.routes.xid_max() {
+                Some(xid) => all_ended_by(&self.plan.server, &self.client, xid).await?,
+                None => Some(NOTHING),
+            };
+        }
+        if is_pure {
+            check_published(&self.plan, &self.client, &self.tables).await?;
+        }
+        let Some(slot) = inspect_slot(&self.plan.server, &self.client, &self.plan.slot).await? else {
+            return Ok(());
+        };
+        if let (Some(restart), Some(retained)) = (slot.restart_lsn, slot.retained_bytes) {
+            let written = Lsn(restart.0.saturating_add(retained.max(0).cast_unsigned()));
+            self.producer.status.server(&slot, written);
+        }
+        self.warn_of_retention(slot.retained_bytes, slot.safe_wal_size);
+        Ok(())
+    }
+
+    /// Warns when the slot comes near to the most that the server keeps for it.
+    fn warn_of_retention(&mut self, retained: Option<i64>, safe: Option<i64>) {
+        let (Some(retained), Some(safe)) = (retained, safe) else { return };
+        let allowed = retained.saturating_add(safe).max(1);
+        let percent = retained.saturating_mul(100) / allowed;
+        if let Some(reached) = WARNINGS.iter().find(|warning| percent >= **warning) {
+            self.producer.warn(&format!(
+                "Postgres '{}': replication slot {} holds back more than {reached} % of the log that the server keeps (max_slot_wal_keep_size): beyond it, changes are lost",
+                self.plan.server.name(),
+                self.plan.slot
+            ));
+        }
+    }
+}
+
+#[cold]
+fn outside() -> Error {
+    Error::data("the stream has a change outside of any transaction")
+        .hint("The server speaks a protocol that is not known, or the connection has damaged it.")
+}

@@ -1,0 +1,11 @@
+//! Replication slots: making one, looking at it, and dropping it.
+
+mod creation;
+mod slot_state;
+#[cfg(test)]
+mod tests;
+
+pub(super) use creation::{HeldSlot, NewSlot, create_slot};
+#[cfg(test)]
+pub(super) use slot_state::WalStatus;
+pub(super) use slot_state::{SlotState, WAYS_ON, drop_slot, inspect_slot};

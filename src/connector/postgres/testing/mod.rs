@@ -1,0 +1,7 @@
+//! What tests of this connector share.
+
+mod database;
+mod recordings;
+
+pub(super) use database::TestDatabase;
+pub(super) use recordings::{Recording, built_in_types, pg_texts, shape, with_metadata};

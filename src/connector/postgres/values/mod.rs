@@ -1,0 +1,53 @@
+//! Values of the server to columns of the declared types: from texts, as streams have them, and from the binary form that COPY sends
+//! for types that are read so. Both give the same cells.
+
+mod binary;
+mod nested;
+mod number;
+mod reader;
+mod source_type;
+mod temporal;
+mod text;
+
+pub(super) use binary::Cells;
+pub(super) use reader::ValueReader;
+pub(super) use source_type::SourceType;
+
+use crate::connector::postgres::options::UNREPRESENTABLE;
+use crate::error::Error;
+use crate::options::OptionDef;
+use crate::schema::Column;
+
+/// Why a value cannot be read, in words that follow "it".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Fault {
+    /// It is a value of its own type, which the declared type does not hold.
+    Misfit(&'static str),
+    /// It does not look like any value of the declared type.
+    Malformed(&'static str),
+}
+
+/// How many bytes of a value an error shows.
+const SHOWN_BYTES: usize = 60;
+
+impl Fault {
+    /// Returns the error about a value of a column: `place` is the table of the server, `shown` the value.
+    pub(super) fn to_error(self, place: &str, column: &Column, type_name: &str, shown: &[u8]) -> Error {
+        let (Fault::Misfit(why) | Fault::Malformed(why)) = self;
+        let head = &shown[..shown.len().min(SHOWN_BYTES)];
+        let more = if head.len() < shown.len() { "…" } else { "" };
+        let option = UNREPRESENTABLE.key();
+        let (name, declared) = (&column.name, &column.data_type);
+        let hint = match self {
+            Fault::Misfit(_) if declared.nullable => format!(
+                "Declare the column as a type that holds it, STRING holds all, or set '{option}' = 'null' to read such values as NULL."
+            ),
+            _ => "Declare the column as a type that holds it; STRING holds all.".to_owned(),
+        };
+        Error::data(format!(
+            "value '{}{more}' of column '{name}' in table {place} has type {type_name} and cannot be read as {declared}: it {why}",
+            String::from_utf8_lossy(head)
+        ))
+        .hint(hint)
+    }
+}
