@@ -6,6 +6,9 @@
 #                        continuous jobs over JSON bids (3000000), beside DuckDB, Pathway and, where there are Java and Maven, Flink
 #   bench.sh iceberg [scan|upsert]
 #                        a scan of 10000000 rows beside DuckDB on the same files, and 2000000 changes kept in a table
+#   bench.sh postgres [snapshot|backlog|latency]
+#                        5000000 rows copied beside psql's COPY, a backlog of changes beside pg_recvlogical, and how long a commit takes
+#                        to be seen in the lake; beside Flink CDC where LAKEHEAD_FLINK_CDC names a script that runs its SQL
 #   bench.sh latency [SECONDS]
 #                        from a generated row to the line in the shell's output (60): median, 99th percentile, maximum
 source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
@@ -39,11 +42,24 @@ case ${1:-} in
     python3 scripts/bench_iceberg.py --binary "$CARGO_TARGET_DIR/release/lakehead" --work "$CARGO_TARGET_DIR/bench" \
       --python "$venv/bin/python" ${2:+--parts "${@:2}"}
     ;;
+  postgres)
+    venv="$CARGO_TARGET_DIR/bench/venv"
+    [[ -x $venv/bin/python ]] || python3 -m venv "$venv"
+    "$venv/bin/python" -c 'import duckdb' 2>/dev/null || "$venv/bin/pip" install --quiet duckdb
+    "$venv/bin/python" -c 'import psycopg' 2>/dev/null || "$venv/bin/pip" install --quiet 'psycopg[binary]'
+    { has psql && has pg_recvlogical; } || need_packages postgresql-client
+    export LAKEHEAD_POSTGRES_HOME="${TMPDIR:-/tmp}/lakehead-postgres-bench" PG_OPTS="-c max_wal_size=8GB -c shared_buffers=512MB"
+    postgres=$(scripts/postgres.sh start)
+    trap 'scripts/postgres.sh stop' EXIT
+    eval "$postgres"
+    "$venv/bin/python" scripts/bench_postgres.py --binary "$CARGO_TARGET_DIR/release/lakehead" --work "$CARGO_TARGET_DIR/bench" \
+      --url "$LAKEHEAD_POSTGRES" ${LAKEHEAD_FLINK_CDC:+--flink "$LAKEHEAD_FLINK_CDC"} ${2:+--parts "${@:2}"}
+    ;;
   latency)
     python3 scripts/bench_latency.py --binary "$CARGO_TARGET_DIR/release/lakehead" --seconds "${2:-60}"
     ;;
   *)
-    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    sed -n '2,13s/^# \{0,1\}//p' "$0" >&2
     exit 2
     ;;
 esac

@@ -27,6 +27,29 @@ cargo test --locked --quiet --lib --bins
 cargo test --locked --test tests
 step "documentation tests"
 cargo test --locked --doc --quiet
+if [[ -n ${LAKEHEAD_POSTGRES:-} ]]; then
+  step "the lake says what Postgres says, whatever happens"
+  seeds=5
+  if $all; then seeds=20; fi
+  LAKEHEAD_TRUTH_SEEDS=$seeds cargo test --locked --release --test tests postgres::truth -- --nocapture
+fi
+if $all && [[ -n ${LAKEHEAD_POSTGRES:-} ]]; then
+  step "the same, where a rule is left out: each must be noticed"
+  for rule in visibility toast acknowledgement; do
+    LAKEHEAD_MUTATION=$rule cargo test --locked --release --features mutations --test tests postgres::truth::the_lake -- --nocapture
+  done
+  for version in 14 16 17 18; do
+    step "PostgreSQL $version"
+    (
+      export LAKEHEAD_POSTGRES_VERSION=$version LAKEHEAD_POSTGRES_HOME="${TMPDIR:-/tmp}/lakehead-postgres-$(id -u)-$version"
+      other=$(scripts/postgres.sh start)
+      trap 'scripts/postgres.sh stop' EXIT
+      eval "$other"
+      cargo test --locked --quiet --lib postgres
+      cargo test --locked --test tests postgres::
+    )
+  done
+fi
 if $all; then
   step "tests of the optimised binary"
   LAKEHEAD_CRASH_KILLS=200 LAKEHEAD_UPSERT_KEYS=1000000 LAKEHEAD_UPSERT_KILLS=100 cargo test --locked --release --test tests

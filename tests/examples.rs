@@ -36,10 +36,14 @@ fn check(path: &Path, text: &str) {
     assert!(expected == text, "{} is old:\n{text}", path.display());
 }
 
+/// Needs a server and never ends: `scripts/demo.sh` runs it, and `postgres::demo` that.
+const DEMONSTRATED: &str = "postgres_to_iceberg.sql";
+
 fn scripts() -> Vec<PathBuf> {
     let entries = fs::read_dir(root().join("sql")).unwrap().map(|entry| entry.unwrap().path());
-    let mut scripts: Vec<PathBuf> =
-        entries.filter(|path| path.extension().is_some_and(|e| e == "sql")).collect();
+    let mut scripts: Vec<PathBuf> = entries
+        .filter(|path| path.extension().is_some_and(|e| e == "sql") && !path.ends_with(DEMONSTRATED))
+        .collect();
     scripts.sort();
     scripts
 }
@@ -60,20 +64,31 @@ fn the_readme_shows_real_transcripts() {
     let quickstart = run_anew(&["--echo", "-f", "sql/quickstart.sql"]).ok();
     let error = Lakehead::with(&["--echo", "-f", "tests/golden/examples/an_error.sql"]).folder(root()).run();
     assert_eq!(error.code, 1);
+    check_readme(&[
+        ("sql/quickstart.sql", &masked(&quickstart.stdout, None)),
+        ("an error", &masked(&error.stdout, None)),
+    ]);
+}
+
+/// Compares transcripts, whose times are masked, with those of the README, or writes them into it.
+pub(crate) fn check_readme(transcripts: &[(&str, &str)]) {
+    // Tests that bless it do so one after the other.
+    static README: Mutex<()> = Mutex::new(());
+    let _one = README.lock().unwrap_or_else(PoisonError::into_inner);
     let path = root().join("README.md");
     let readme = fs::read_to_string(&path).unwrap();
     let mut expected = readme.clone();
-    for (name, transcript) in [("sql/quickstart.sql", &quickstart.stdout), ("an error", &error.stdout)] {
+    for (name, transcript) in transcripts {
         let start = format!("<!-- transcript: {name} -->\n```\n");
         let from = expected.find(&start).unwrap_or_else(|| panic!("the README has no transcript of {name}"))
             + start.len();
         let to = from + expected[from..].find("```\n<!-- end -->").unwrap();
-        let text = masked(transcript, None).replace("<time>", "0.01");
+        let text = transcript.replace("<time>", "0.01");
         expected = format!("{}{}\n{}", &expected[..from], text.trim_end(), &expected[to..]);
     }
     if is_blessing() {
         fs::write(&path, &expected).unwrap();
         return;
     }
-    assert!(readme == expected, "the README's transcripts are old: run BLESS=1 cargo test examples");
+    assert!(readme == expected, "the README's transcripts are old: run BLESS=1 cargo test readme");
 }

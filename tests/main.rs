@@ -16,6 +16,7 @@ mod iceberg_ddl;
 mod iceberg_golden;
 mod iceberg_misuse;
 mod iceberg_reads;
+mod postgres;
 mod reference;
 mod shell;
 mod sql_roundtrip;

@@ -54,6 +54,14 @@ impl Lines {
         Ok(self.text.clone())
     }
 
+    /// Returns what was read by now.
+    fn now(&mut self) -> &str {
+        while let Ok(line) = self.receiver.try_recv() {
+            self.text.push_str(&line);
+        }
+        &self.text
+    }
+
     /// Reads to the end.
     fn rest(&mut self) -> String {
         let deadline = Instant::now() + DEADLINE;
@@ -103,6 +111,28 @@ impl Running {
     #[track_caller]
     pub(crate) fn wait_err(&mut self, text: &str) -> String {
         self.err.wait(text).unwrap_or_else(|shown| panic!("{shown}\n{}", self.out.wait("").unwrap()))
+    }
+
+    /// Returns all that both streams have shown by now.
+    pub(crate) fn shown(&mut self) -> String {
+        format!("{}{}", self.out.now(), self.err.now())
+    }
+
+    /// Returns what standard output has shown by now.
+    pub(crate) fn shown_out(&mut self) -> String {
+        self.out.now().to_owned()
+    }
+
+    /// Returns whether the process has ended.
+    pub(crate) fn has_ended(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_some()
+    }
+
+    /// Ends the process as a crash would, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        self.child.wait().unwrap();
     }
 
     /// Returns the number of the first job that was started.

@@ -99,6 +99,18 @@ impl Conversation {
         }
     }
 
+    /// Runs a query that ends, and returns its rows as text, or what is wrong.
+    pub(crate) fn rows(&mut self, text: &str) -> std::result::Result<Vec<Vec<Option<String>>>, String> {
+        let Conversation { runtime, session } = self;
+        let collected: Result<_> = runtime.block_on(async {
+            let StatementResult::Query(query) = session.execute(&parse_statement(text)?, text).await? else {
+                panic!("'{text}' is no query");
+            };
+            query_rows(query).await
+        });
+        collected.map_err(|error| error.message().to_owned())
+    }
+
     /// Runs statements one after the other and compares each answer.
     #[track_caller]
     pub(crate) fn expect(&mut self, cases: &[(&str, &str)]) {
@@ -119,6 +131,22 @@ async fn query_lines(mut query: QueryResult) -> Result<String> {
     }
     collected.retain(|text| !text.is_empty());
     Ok(collected.join("\n"))
+}
+
+/// Collects the cells of a query that ends.
+async fn query_rows(mut query: QueryResult) -> Result<Vec<Vec<Option<String>>>> {
+    let mut rows = Vec::new();
+    while let Some(batch) = query.stream.next().await {
+        let batch = batch?;
+        let arrays = batch.rows().columns();
+        for row in 0..batch.row_count() {
+            let cells = query.columns.iter().zip(arrays);
+            rows.push(
+                cells.map(|(column, array)| format_cell(&column.data_type, array, row, Tz::UTC)).collect(),
+            );
+        }
+    }
+    Ok(rows)
 }
 
 /// Writes rows, one a line.

@@ -1,0 +1,122 @@
+//! What the owner of a table does to its columns while a job reads it under the columns that were declared.
+
+use super::pipeline::{Pipeline, failure};
+use crate::support::running::Running;
+use crate::support::waiting::wait_until;
+
+const COLUMNS: &str = "id BIGINT, n INT, note STRING, PRIMARY KEY (id) NOT ENFORCED";
+
+fn start() -> Option<(Pipeline, Running)> {
+    let pipeline = Pipeline::create()?;
+    pipeline.postgres.run(
+        "CREATE TABLE t (id bigint PRIMARY KEY, n int, note text, unused int); ALTER TABLE t REPLICA IDENTITY FULL;
+         INSERT INTO t VALUES (1, 1, 'a', 0)",
+    );
+    let mut running = pipeline.start(&pipeline.mirror("t", COLUMNS, &[]));
+    pipeline.wait_table(&mut running, "t", "id, n, note", "1|1|a");
+    Some((pipeline, running))
+}
+
+#[test]
+fn a_column_that_is_added_is_left_out_with_one_notice() {
+    let Some((pipeline, mut running)) = start() else { return };
+    pipeline.postgres.run("UPDATE t SET n = 3");
+    pipeline.postgres.run("ALTER TABLE t ADD extra int DEFAULT 7; UPDATE t SET n = 2");
+    pipeline
+        .postgres
+        .run("INSERT INTO t (id, n, note, extra) VALUES (2, 2, 'b', 8); UPDATE t SET extra = 9 WHERE id = 1");
+    pipeline.wait_table(&mut running, "t", "id, n, note", "1|2|a\n2|2|b");
+    running.wait_err("'extra'");
+    let shown = running.shown();
+    assert_eq!(shown.matches("extra").count(), 1, "{shown}");
+}
+
+#[test]
+fn columns_that_nobody_has_declared_may_go_and_change() {
+    let Some((pipeline, mut running)) = start() else { return };
+    pipeline.postgres.run(
+        "ALTER TABLE t DROP unused; UPDATE t SET n = 3; ALTER TABLE t ADD unused text; UPDATE t SET n = 4",
+    );
+    pipeline.wait_table(&mut running, "t", "id, n, note", "1|4|a");
+}
+
+#[test]
+fn a_declared_column_that_is_dropped_or_renamed_fails_the_job_by_name() {
+    for change in ["DROP note", "RENAME note TO remark"] {
+        let Some((pipeline, mut running)) = start() else { return };
+        pipeline.postgres.run(&format!("ALTER TABLE t {change}"));
+        pipeline.postgres.run("UPDATE t SET n = 5");
+        let said = failure(&mut running);
+        assert!(said.contains("note") && said.replace('"', "").contains("public.t"), "{change}: {said}");
+        // What came before is there, and nothing else.
+        assert_eq!(pipeline.ask("SELECT id, n, note FROM lake.db.t"), "1|1|a");
+    }
+}
+
+#[test]
+fn a_declared_column_of_another_type_is_read_while_its_values_fit() {
+    let Some((pipeline, mut running)) = start() else { return };
+    pipeline.postgres.run("ALTER TABLE t ALTER n TYPE bigint; UPDATE t SET n = 6");
+    pipeline.wait_table(&mut running, "t", "id, n, note", "1|6|a");
+    pipeline.postgres.run("ALTER TABLE t ALTER n TYPE text USING n::text; UPDATE t SET n = '7'");
+    pipeline.wait_table(&mut running, "t", "id, n, note", "1|7|a");
+    pipeline.postgres.run("UPDATE t SET n = 'seven'");
+    let said = failure(&mut running);
+    for part in ["public.t", "'n'", "seven"] {
+        assert!(
+            said.replace('"', "").replace('`', "'").contains(part.trim_matches('\'')),
+            "{part} in {said}"
+        );
+    }
+}
+
+#[test]
+fn columns_change_in_the_midst_of_a_transaction() {
+    let Some((pipeline, mut running)) = start() else { return };
+    pipeline.postgres.run(
+        "BEGIN; INSERT INTO t VALUES (2, 2, 'b', 1); ALTER TABLE t ADD extra int; INSERT INTO t VALUES (3, 3, 'c', 1, 1);
+         ALTER TABLE t DROP unused; INSERT INTO t VALUES (4, 4, 'd', 1); UPDATE t SET n = n * 10; COMMIT",
+    );
+    pipeline.wait_table(&mut running, "t", "id, n, note", "1|10|a\n2|20|b\n3|30|c\n4|40|d");
+}
+
+#[test]
+fn a_column_that_is_not_there_is_told_before_anything_is_made() {
+    let Some(pipeline) = Pipeline::create() else { return };
+    pipeline.postgres.run(
+        "CREATE TABLE t (id bigint PRIMARY KEY, number int, note text); ALTER TABLE t REPLICA IDENTITY FULL",
+    );
+    let said = pipeline.fail(&pipeline.mirror("t", COLUMNS, &[]));
+    assert!(said.replace(['"', '`', '\''], "").contains("public.t"), "{said}");
+    let slots = "SELECT count(*) FROM pg_replication_slots WHERE database = current_database()";
+    assert_eq!(pipeline.postgres.value(slots), "0");
+    assert_eq!(pipeline.postgres.value("SELECT count(*) FROM pg_publication"), "0");
+}
+
+#[test]
+fn a_table_that_others_rewrite_while_it_is_read_first_is_read_whole() {
+    let Some(mut pipeline) = Pipeline::create() else { return };
+    let proxy = crate::support::proxy::Proxy::start(pipeline.database().server().port());
+    pipeline.through(&proxy);
+    pipeline.postgres.run(
+        "CREATE TABLE t (id text PRIMARY KEY, n int); ALTER TABLE t REPLICA IDENTITY FULL;
+         INSERT INTO t SELECT 'key ' || i, i FROM generate_series(1, 20000) i; ANALYZE t",
+    );
+    proxy.slow_down(200_000);
+    let columns = "id STRING, n INT, PRIMARY KEY (id) NOT ENFORCED";
+    let mut running = pipeline.start(&pipeline.mirror("t", columns, &[]));
+    // Rows get other places while they are read; whoever reads by place must not be surprised.
+    pipeline.postgres.wait(
+        "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query ILIKE 'COPY%'",
+        |count| count != "0",
+    );
+    pipeline.postgres.run("SET lock_timeout = '300ms'");
+    let rewritten = pipeline.postgres.try_run("VACUUM FULL t");
+    pipeline.postgres.run("UPDATE t SET n = n + 1 WHERE n % 2 = 0");
+    proxy.calm();
+    let expected = pipeline.postgres.lines("SELECT count(*), sum(n) FROM t");
+    wait_until(format!("the lake says {expected}, VACUUM FULL: {rewritten:?}"), || {
+        let answer = pipeline.ask("SELECT COUNT(*), SUM(n) FROM lake.db.t");
+        if answer == expected { Ok(()) } else { Err(format!("{answer}\n{}", running.shown())) }
+    });
+}
