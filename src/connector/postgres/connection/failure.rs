@@ -35,7 +35,7 @@ pub(super) fn of_stream(server: &PgServer, doing: &str, error: &PgWireError) -> 
             Error::new(ErrorKind::Rejected, told(server, doing, text)),
             &login_hint(server.settings()),
         ),
-        PgWireError::Tls(text) => of_connection(server, doing, text, !text.contains("unexpected eof")),
+        PgWireError::Tls(text) => of_connection(server, doing, text, !is_cut_off(text)),
         PgWireError::Io(_) | PgWireError::Task(_) => of_connection(server, doing, &error.to_string(), false),
         // What was sent is not what the protocol allows: a second attempt gets the same.
         _ => Error::new(ErrorKind::Rejected, told(server, doing, &error.to_string())),
@@ -84,6 +84,12 @@ fn is_permanent(error: &tokio_postgres::Error) -> bool {
 
 fn has_io_cause(error: &tokio_postgres::Error) -> bool {
     std::error::Error::source(error).is_some_and(<dyn std::error::Error>::is::<std::io::Error>)
+}
+
+/// Returns whether a handshake has failed because the connection ended in its midst, as when a server stops. Its errors are texts.
+fn is_cut_off(text: &str) -> bool {
+    let text = text.to_ascii_lowercase();
+    ["eof", "os error", "reset by peer", "broken pipe", "timed out"].iter().any(|cause| text.contains(cause))
 }
 
 /// Splits `message (SQLSTATE 42704)`.
@@ -161,6 +167,18 @@ mod tests {
         {
             assert_eq!(kind_of(code), ErrorKind::Rejected, "{code}");
         }
+    }
+
+    #[test]
+    fn a_handshake_that_is_cut_off_may_pass_by_itself() {
+        for text in [
+            "TLS handshake failed: tls handshake eof",
+            "unexpected EOF",
+            "Connection reset by peer (os error 104)",
+        ] {
+            assert!(is_cut_off(text), "{text}");
+        }
+        assert!(!is_cut_off("TLS handshake failed: invalid peer certificate: UnknownIssuer"));
     }
 
     #[test]
