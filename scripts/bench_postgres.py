@@ -196,8 +196,8 @@ def backlog(bench: Bench) -> None:
             bench.db.execute(f"DELETE FROM backlog WHERE id > {first} AND id <= {first + 1000}")
         end = bench.value("SELECT pg_current_wal_insert_lsn()")
         beside = bench.time(
-            ["pg_recvlogical", "--slot=beside", "--start", "--file=-", "--option=proto_version=1", "--option=publication_names=backlog",
-             f"--endpos={end}", "--no-loop"])
+            ["pg_recvlogical", f"--dbname={bench.environment['PGDATABASE']}", "--slot=beside", "--start", "--file=-", "--no-loop",
+             "--option=proto_version=1", "--option=publication_names=backlog", f"--endpos={end}"])
         show("pg_recvlogical", changes, beside)
         shutil.rmtree(bench.folder / "checkpoints", ignore_errors=True)
         started = time.perf_counter()
