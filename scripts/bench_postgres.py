@@ -97,6 +97,10 @@ class Bench:
             sys.exit(f"{name} failed: {(self.folder / f'{name}.log').read_text()}")
         return Usage(time.perf_counter() - started, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024)
 
+    def checksums(self, name: str) -> str:
+        """What DESCRIBE JOB has shown of a blackhole."""
+        return re.search(r"rows \d+, [^|]*\w", (self.folder / f"{name}.log").read_text()).group(0)
+
     def time(self, command: list[str]) -> Usage:
         started = time.perf_counter()
         child = subprocess.Popen(command, env=self.environment, stdout=subprocess.DEVNULL)
@@ -131,8 +135,8 @@ def snapshot(bench: Bench) -> None:
     bench.db.execute(BIG.format(rows=rows))
     bench.db.execute("VACUUM ANALYZE big")
     source = bench.source("big", BIG_COLUMNS, scan_startup_mode="snapshot")
-    nothing = source + (
-        f"CREATE TABLE nothing ({BIG_COLUMNS}) WITH ('connector' = 'blackhole');\nINSERT INTO nothing SELECT * FROM big;\n")
+    nothing = f"CREATE TABLE nothing ({BIG_COLUMNS}) WITH ('connector' = 'blackhole', 'lakehead.checksums' = 'true');\n"
+    into_nothing = source + nothing + "INSERT INTO nothing SELECT * FROM big;\nDESCRIBE JOB 'blackhole';\n"
     into_lake = "SET 'execution.checkpointing.interval' = '3 s';\n" + source + bench.lake() + (
         f"CREATE TABLE lake.db.big ({BIG_COLUMNS});\nINSERT INTO lake.db.big SELECT * FROM big;\n")
     copy = ["psql", "--no-psqlrc", "-c", "COPY big TO STDOUT (FORMAT binary)"]
@@ -140,7 +144,7 @@ def snapshot(bench: Bench) -> None:
     for turn in range(bench.options.turns + 1):
         shutil.rmtree(bench.folder / "warehouse", ignore_errors=True)
         shutil.rmtree(bench.folder / "checkpoints", ignore_errors=True)
-        found = {"psql COPY": bench.time(copy), "lakehead, blackhole": bench.run("blackhole", nothing),
+        found = {"psql COPY": bench.time(copy), "lakehead, blackhole": bench.run("blackhole", into_nothing),
                  "lakehead, Iceberg": bench.run("iceberg", into_lake)}
         for name, usage in found.items():
             if turn:  # the first turn warms the caches
@@ -151,6 +155,11 @@ def snapshot(bench: Bench) -> None:
     expected = bench.db.execute("SELECT count(*), sum(amount) FROM big").fetchone()
     if tuple(map(str, counted)) != tuple(map(str, expected)):
         sys.exit(f"the lake has {counted}, Postgres {expected}")
+    bench.run("lake", bench.lake() + nothing + "INSERT INTO nothing SELECT * FROM lake.db.big;\nDESCRIBE JOB 'lake';\n")
+    sums = [bench.checksums(name) for name in ("blackhole", "lake")]
+    if sums[0] != sums[1]:
+        sys.exit(f"checksums differ: {sums[0]} was read from Postgres, {sums[1]} is in the lake")
+    print(f"checksums of what was read, equal in the lake: {sums[0]}")
     wall = {name: statistics.median(usage.wall for usage in usages) for name, usages in runs.items()}
     bench.check("rate into blackhole / rate of COPY", wall["psql COPY"] / wall["lakehead, blackhole"], 0.8)
     bench.check("rate into Iceberg / rate of COPY", wall["psql COPY"] / wall["lakehead, Iceberg"], 0.5)

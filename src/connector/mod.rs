@@ -9,6 +9,7 @@ mod durable_step;
 mod factory;
 mod filesystem;
 mod iceberg;
+mod operator_status;
 mod postgres;
 mod postgres_tls;
 mod print;
@@ -21,6 +22,7 @@ mod values;
 
 pub(crate) use durable_step::durable_step;
 pub use factory::{FactoryContext, TableFactory};
+pub use operator_status::OperatorStatus;
 pub use sink::{
     CheckpointId, Committable, Committer, CompletedCheckpoint, DynamicTableSink, OutputPort, OutputStream,
     SinkWriter, WriterContext,
@@ -28,7 +30,7 @@ pub use sink::{
 pub(crate) use sink::{NoCommitter, may_have_landed};
 pub use source::{
     Boundedness, DynamicTableSource, Frame, FrameDecoder, MetadataColumn, Projection, ReaderContext,
-    SourceEvent, SourcePosition, SourceReader, SourceStatus, TableRead,
+    SourceEvent, SourcePosition, SourceReader, TableRead,
 };
 
 use crate::catalog::{CatalogFactory, GenericInMemory, JDBC};

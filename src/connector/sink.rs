@@ -7,7 +7,7 @@ use std::sync::Arc;
 use arrow::array::RecordBatch;
 use async_trait::async_trait;
 
-use super::SourcePosition;
+use super::{OperatorStatus, SourcePosition};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::{Error, FlinkClass, Result};
 use crate::state::{StateChanges, StateTable};
@@ -49,6 +49,8 @@ pub struct WriterContext {
     pub replaces_content: bool,
     /// Which kinds the rows may have.
     pub mode: ChangelogMode,
+    /// Where the writer says what it has done.
+    pub status: OperatorStatus,
 }
 
 /// Something a writer has prepared and a committer makes visible. It survives restarts inside a checkpoint.

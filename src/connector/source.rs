@@ -15,7 +15,7 @@ use datafusion::logical_expr::Expr;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::{OutputPort, OutputStream};
+use super::{OperatorStatus, OutputPort, OutputStream};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::{Error, Result};
 pub use crate::format::MetadataColumn;
@@ -117,7 +117,7 @@ pub struct ReaderContext {
     /// What the job starts from; for sources that cannot go on where they were.
     pub resume: JobResume,
     /// Where the reader says how far it is.
-    pub status: SourceStatus,
+    pub status: OperatorStatus,
     /// Where it tells the user what he should know; None where nobody looks.
     pub output: Option<Arc<dyn OutputPort>>,
 }
@@ -131,7 +131,7 @@ impl ReaderContext {
             has_checkpoints: false,
             workers,
             resume: JobResume::None,
-            status: SourceStatus::new(|_| {}),
+            status: OperatorStatus::default(),
             output: None,
         }
     }
@@ -150,31 +150,6 @@ impl ReaderContext {
         if let Some(output) = &self.output {
             output.print(OutputStream::Err, &format!("[{level}] {text}\n"));
         }
-    }
-}
-
-/// Takes what a reader says of itself while it runs, for DESCRIBE JOB: names and values, in the order in which they are shown.
-#[derive(Clone)]
-pub struct SourceStatus(Arc<dyn Fn(StatusValues) + Send + Sync>);
-
-/// Names and values.
-type StatusValues = Vec<(&'static str, String)>;
-
-impl SourceStatus {
-    /// Hands what is said to a function.
-    pub fn new(take: impl Fn(StatusValues) + Send + Sync + 'static) -> SourceStatus {
-        SourceStatus(Arc::new(take))
-    }
-
-    /// Says something new in the place of all that was said before.
-    pub fn set(&self, values: StatusValues) {
-        (self.0)(values);
-    }
-}
-
-impl fmt::Debug for SourceStatus {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("SourceStatus")
     }
 }
 

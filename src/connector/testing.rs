@@ -5,8 +5,8 @@ use std::future::Future;
 use std::sync::{Arc, Mutex};
 
 use super::{
-    CheckpointId, CompletedCheckpoint, FactoryContext, Frame, OutputPort, OutputStream, SourceEvent,
-    SourceReader, WriterContext,
+    CheckpointId, CompletedCheckpoint, FactoryContext, Frame, OperatorStatus, OutputPort, OutputStream,
+    SourceEvent, SourceReader, WriterContext,
 };
 use crate::catalog::{ObjectPath, TableHandle};
 use crate::changelog::ChangelogMode;
@@ -79,6 +79,7 @@ pub(crate) fn writer_context(overwrite: bool) -> WriterContext {
         overwrite,
         replaces_content: false,
         mode,
+        status: OperatorStatus::default(),
     }
 }
 

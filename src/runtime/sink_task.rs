@@ -15,7 +15,8 @@ use tracing::warn;
 
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::{
-    Committable, CompletedCheckpoint, DynamicTableSink, OutputPort, WriterContext, may_have_landed,
+    Committable, CompletedCheckpoint, DynamicTableSink, OperatorStatus, OutputPort, WriterContext,
+    may_have_landed,
 };
 use crate::error::{Error, ErrorKind, Result};
 
@@ -108,6 +109,7 @@ impl BatchSink {
                 overwrite,
                 replaces_content: false,
                 mode,
+                status: OperatorStatus::default(),
             },
         }
     }

@@ -206,6 +206,18 @@ impl JobRegistry {
         self.with(|jobs| jobs.iter().map(Entry::summary).collect())
     }
 
+    /// Returns the job that a text means: one of that name, the live one or else the last, or the one of that number.
+    ///
+    /// # Errors
+    /// No job has that name, and the text is no number; Flink's words, which know numbers only.
+    pub(super) fn find(&self, text: &str) -> Result<JobId> {
+        let named = self.with(|jobs| {
+            let named = || jobs.iter().rev().map(|job| &job.summary).filter(|job| job.name == text);
+            named().find(|job| !job.status.is_final()).or_else(|| named().next()).map(|job| job.id)
+        });
+        named.map_or_else(|| parse_job_id(text), Ok)
+    }
+
     /// Returns a job.
     pub fn get(&self, id: JobId) -> Option<JobSummary> {
         self.with(|jobs| jobs.iter().find(|job| job.summary.id == id).map(Entry::summary))
@@ -245,21 +257,23 @@ pub(super) fn no_such_job(id: JobId) -> Error {
 ///
 /// # Errors
 /// The text is none; Flink's words, which name the first two characters that are no hex digits.
-pub(super) fn parse_job_id(text: &str) -> Result<JobId> {
+fn parse_job_id(text: &str) -> Result<JobId> {
     let characters: Vec<char> = text.chars().collect();
     for pair in characters.chunks_exact(2) {
         if !pair.iter().all(char::is_ascii_hexdigit) {
             let pair: String = pair.iter().collect();
             return Err(Error::validation(format!("For input string: \"{pair}\" under radix 16"))
                 .class(FlinkClass::NUMBER_FORMAT)
-                .hint("A job's number has 32 hex digits; SHOW JOBS lists them."));
+                .hint(
+                    "A job is known by its name or by its number of 32 hex digits; SHOW JOBS lists them.",
+                ));
         }
     }
     let number = if text.len() == 32 { u128::from_str_radix(text, 16).ok() } else { None };
     number.map(JobId).ok_or_else(|| {
         Error::validation("Argument bytes must by an array of 16 bytes")
             .class(FlinkClass::ILLEGAL_ARGUMENT)
-            .hint("A job's number has 32 hex digits; SHOW JOBS lists them.")
+            .hint("A job is known by its name or by its number of 32 hex digits; SHOW JOBS lists them.")
     })
 }
 
@@ -289,6 +303,21 @@ mod tests {
         assert_eq!(jobs.free_name("a".to_owned()), "a-3");
         jobs.set_status(first, JobStatus::Finished);
         assert_eq!(jobs.free_name("a".to_owned()), "a");
+    }
+
+    #[test]
+    fn a_job_is_found_by_its_name_the_live_one_first() {
+        let jobs = JobRegistry::default();
+        let first = jobs.register("a", BatchRun::new(Vec::new()));
+        jobs.set_status(first, JobStatus::Finished);
+        let second = jobs.register("a", BatchRun::new(Vec::new()));
+        let third = jobs.register("a", BatchRun::new(Vec::new()));
+        jobs.set_status(third, JobStatus::Finished);
+        assert_eq!(jobs.find("a").unwrap(), second);
+        jobs.set_status(second, JobStatus::Finished);
+        assert_eq!(jobs.find("a").unwrap(), third);
+        assert_eq!(jobs.find(&first.to_string()).unwrap(), first);
+        assert!(jobs.find("nope").is_err());
     }
 
     #[test]

@@ -12,8 +12,8 @@ use std::sync::{Arc, Mutex};
 use lakehead::catalog::{ObjectPath, TableHandle};
 use lakehead::changelog::ChangelogMode;
 use lakehead::connector::{
-    CompletedCheckpoint, DynamicTableSink, DynamicTableSource, FactoryContext, OutputPort, OutputStream,
-    WriterContext, table_factory,
+    CompletedCheckpoint, DynamicTableSink, DynamicTableSource, FactoryContext, OperatorStatus, OutputPort,
+    OutputStream, WriterContext, table_factory,
 };
 use lakehead::options::{SessionConfig, TableOptions};
 use lakehead::schema::{Column, TableSchema, TypeRoot};
@@ -93,6 +93,7 @@ fn writer_context(writer: usize, writer_count: usize) -> WriterContext {
         overwrite: false,
         replaces_content: false,
         mode,
+        status: OperatorStatus::default(),
     }
 }
 

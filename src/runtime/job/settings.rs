@@ -187,7 +187,7 @@ pub(crate) struct OperatorMetrics {
     /// Bytes of state.
     pub(crate) state_bytes: u64,
     /// What a source says of itself.
-    pub(crate) status: Vec<(&'static str, String)>,
+    pub(crate) status: Vec<(String, String)>,
     /// Time at work, of all workers together.
     pub(crate) busy: Duration,
     /// Time spent waiting for those who take its rows.

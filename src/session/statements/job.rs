@@ -3,7 +3,7 @@
 use crate::error::{Error, FlinkClass, Result};
 use crate::runtime::{JobMetrics, OperatorMetrics, StopMode};
 use crate::session::job_settings::savepoint_folder;
-use crate::session::jobs::{no_such_job, parse_job_id};
+use crate::session::jobs::no_such_job;
 use crate::session::result_table::{AnswerColumn, answer, text_table};
 use crate::session::{JobId, JobSummary, Session, StatementResult};
 use crate::sql::Spanned;
@@ -17,7 +17,7 @@ impl Session {
 
     /// Shows one job and what its operators have done.
     pub(in crate::session) fn describe_job(&self, job: &Spanned<String>) -> Result<StatementResult> {
-        let id = parse_job_id(&job.value).map_err(|error| error.at(job.span))?;
+        let id = self.jobs.find(&job.value).map_err(|error| error.at(job.span))?;
         let found = self.jobs.get(id).zip(self.jobs.metrics(id)).ok_or_else(|| {
             Error::not_found(format!("Described job {id} does not exist in the cluster."))
                 .class(FlinkClass::GATEWAY_EXECUTION)
@@ -33,7 +33,7 @@ impl Session {
         with_savepoint: bool,
         drain: bool,
     ) -> Result<StatementResult> {
-        let id = parse_job_id(&job.value).map_err(|error| error.at(job.span))?;
+        let id = self.jobs.find(&job.value).map_err(|error| error.at(job.span))?;
         let found = self.jobs.get(id).ok_or_else(|| no_such_job(id).at(job.span))?;
         if with_savepoint {
             return self.stop_with_savepoint(&found, drain).await.map_err(|error| error.at(job.span));
@@ -127,7 +127,7 @@ fn job_table(job: JobSummary, metrics: &JobMetrics) -> Result<StatementResult> {
     answer(columns)
 }
 
-/// Returns what a source says of itself, in one line.
+/// Returns what a source or sink says of itself, in one line.
 fn status_text(operator: &OperatorMetrics) -> String {
     let values: Vec<String> = operator.status.iter().map(|(name, value)| format!("{name} {value}")).collect();
     values.join(", ")

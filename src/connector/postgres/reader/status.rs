@@ -4,7 +4,7 @@ use std::sync::{Mutex, PoisonError};
 
 use chrono::Utc;
 
-use crate::connector::SourceStatus;
+use crate::connector::OperatorStatus;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::slot::SlotState;
 use crate::connector::postgres::snapshot::SnapshotProgress;
@@ -12,7 +12,7 @@ use crate::connector::postgres::snapshot::SnapshotProgress;
 /// Keeps what is known and says it anew when some of it changes.
 #[derive(Debug)]
 pub(super) struct Status {
-    said: SourceStatus,
+    said: OperatorStatus,
     known: Mutex<Known>,
 }
 
@@ -30,7 +30,7 @@ struct Known {
 }
 
 impl Status {
-    pub(super) fn new(said: SourceStatus) -> Status {
+    pub(super) fn new(said: OperatorStatus) -> Status {
         Status { said, known: Mutex::default() }
     }
 
@@ -85,9 +85,10 @@ impl Status {
 }
 
 impl Known {
-    fn values(&self) -> Vec<(&'static str, String)> {
+    fn values(&self) -> Vec<(String, String)> {
         let mut values = Vec::new();
-        let mut add = |name, value: Option<String>| values.extend(value.map(|value| (name, value)));
+        let mut add =
+            |name: &str, value: Option<String>| values.extend(value.map(|value| (name.to_owned(), value)));
         add("slot", Some(self.slot.clone()).filter(|slot| !slot.is_empty()));
         add("phase", Some(self.phase.clone()).filter(|phase| !phase.is_empty()));
         add("lsn", self.read.map(|lsn| lsn.to_string()));

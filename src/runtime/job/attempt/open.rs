@@ -11,8 +11,8 @@ use tracing::warn;
 
 use super::{Attempt, Job};
 use crate::connector::{
-    Boundedness, CheckpointId, Committer, CompletedCheckpoint, Frame, ReaderContext, SourcePosition,
-    SourceStatus, WriterContext,
+    Boundedness, CheckpointId, Committer, CompletedCheckpoint, Frame, OperatorStatus, ReaderContext,
+    SourcePosition, WriterContext,
 };
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::JobResume;
@@ -240,7 +240,16 @@ fn writer_context(job: &Job, sink: &Sink<'_>, writer: usize) -> WriterContext {
         overwrite: sink.spec.overwrite,
         replaces_content: false,
         mode: sink.mode,
+        status: status_of(job, sink.node),
     }
+}
+
+/// Returns where an operator says what is shown of it beside its numbers.
+fn status_of(job: &Job, node: NodeId) -> OperatorStatus {
+    let metrics = Arc::clone(&job.metrics);
+    OperatorStatus::new(move |values| {
+        metrics.lock().unwrap_or_else(PoisonError::into_inner).operators[node].status = values;
+    })
 }
 
 /// Tells the sinks of a job that has ended for good that nobody will ask what they have committed.
@@ -346,17 +355,13 @@ fn reader_start<'a>(
 
 /// Returns what a reader is told of the job.
 fn reader_context(job: &Job, first: NodeId) -> ReaderContext {
-    let metrics = Arc::clone(&job.metrics);
-    let status = SourceStatus::new(move |values| {
-        metrics.lock().unwrap_or_else(PoisonError::into_inner).operators[first].status = values;
-    });
     ReaderContext {
         job: job.settings.name.as_str().into(),
         is_insert: job.reader.is_none(),
         has_checkpoints: job.has_interval(),
         workers: job.blueprint.workers(),
         resume: job.settings.resume,
-        status,
+        status: status_of(job, first),
         output: Some(Arc::clone(&job.output)),
     }
 }

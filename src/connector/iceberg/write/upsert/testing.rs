@@ -28,7 +28,7 @@ use crate::connector::iceberg::write::iceberg_sink::IcebergSink;
 use crate::connector::iceberg::write::position_delete_writer::{DeletedRows, PositionDeleteWriter};
 use crate::connector::iceberg::write::write_settings::{Properties, WriteSettings};
 use crate::connector::testing::{Printed, Table as TestTable, completed_checkpoint};
-use crate::connector::{Committable, Committer, DynamicTableSink, SinkWriter, WriterContext};
+use crate::connector::{Committable, Committer, DynamicTableSink, OperatorStatus, SinkWriter, WriterContext};
 use crate::error::Result;
 use crate::schema::{Column, PrimaryKey, TypeRoot};
 use crate::state::{StateChanges, hash_rows, key_group, owner};
@@ -353,6 +353,7 @@ fn context(sink_id: &str, writer: usize, writer_count: usize, mode: ChangelogMod
         overwrite: false,
         replaces_content: false,
         mode,
+        status: OperatorStatus::default(),
     }
 }
 
