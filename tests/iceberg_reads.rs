@@ -131,6 +131,19 @@ fn in_streaming_mode_a_read_ends_by_itself_with_what_was_there() {
 }
 
 #[test]
+fn a_column_may_reach_from_the_least_to_the_greatest_number() {
+    let mut lake = Lake::new();
+    lake.session.expect(&[
+        ("CREATE TABLE ice.db.wide (id BIGINT, n INT)", "ok"),
+        ("INSERT INTO ice.db.wide VALUES (-9223372036854775808, 1), (9223372036854775807, 2), (5, 3)", "job"),
+        ("SELECT n FROM ice.db.wide WHERE id = 5", "3"),
+        ("SELECT n FROM ice.db.wide WHERE id < 0 AND n < 3", "1"),
+        ("SELECT MIN(id), MAX(id) FROM ice.db.wide", "-9223372036854775808|9223372036854775807"),
+        ("SELECT a.n FROM ice.db.wide AS a JOIN ice.db.wide AS b ON a.id = b.id WHERE b.n = 2", "2"),
+    ]);
+}
+
+#[test]
 fn limits_and_typing_errors_of_options_are_seen() {
     let mut lake = Lake::new();
     lake.session.expect(&[

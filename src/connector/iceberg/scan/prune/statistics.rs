@@ -27,8 +27,9 @@ pub(in crate::connector::iceberg::scan) fn of_file(
             (bound(file.lower_bounds().get(&column.id)), bound(file.upper_bounds().get(&column.id)));
         // Equal bounds would be taken for the value of all rows; of a text they may be its beginning.
         let is_cut = matches!(primitive, PrimitiveType::String) && lower == upper;
+        let is_told = !is_cut && !is_everything(lower.as_ref(), upper.as_ref());
         let exact = |value: Option<ScalarValue>| match value {
-            Some(value) if !is_cut => Precision::Exact(value),
+            Some(value) if is_told => Precision::Exact(value),
             _ => Precision::Absent,
         };
         ColumnStatistics {
@@ -99,8 +100,9 @@ fn column_of_scan(files: &[LiveFile], column: &ReadColumn, primitive: &Primitive
         lower = extreme(lower, bound(file.lower_bounds().get(&column.id)), |new, old| new < old);
         upper = extreme(upper, bound(file.upper_bounds().get(&column.id)), |new, old| new > old);
     }
-    let is_exact = is_never_cut(primitive);
-    let precise = |value: Option<Option<ScalarValue>>| match value.flatten() {
+    let (lower, upper) = (lower.flatten(), upper.flatten());
+    let (is_exact, is_told) = (is_never_cut(primitive), !is_everything(lower.as_ref(), upper.as_ref()));
+    let precise = |value: Option<ScalarValue>| match value.filter(|_| is_told) {
         Some(value) if is_exact => Precision::Exact(value),
         Some(value) => Precision::Inexact(value),
         None => Precision::Absent,
@@ -136,6 +138,12 @@ fn bound(datum: &Datum, column: &ReadColumn, primitive: &PrimitiveType) -> Optio
         | PrimitiveType::Binary => None,
         _ => scalar(datum.literal(), &column.iceberg, column.field.data_type()).ok(),
     }
+}
+
+/// Returns whether there is no BIGINT outside the bounds. They say nothing then, and DataFusion's number of the values between them is one
+/// more than it can count.
+fn is_everything(lower: Option<&ScalarValue>, upper: Option<&ScalarValue>) -> bool {
+    lower == Some(&ScalarValue::Int64(Some(i64::MIN))) && upper == Some(&ScalarValue::Int64(Some(i64::MAX)))
 }
 
 fn is_never_cut(primitive: &PrimitiveType) -> bool {
