@@ -110,8 +110,7 @@ pub(super) fn leftover_warnings(graph: &JobGraph) -> Vec<String> {
     with_rows
         .map(|spec| {
             format!(
-                "'{}' holds rows already, and the job reads its sources from their beginning: rows that have gone there stay here. To replace what '{}' holds: SET '{2}' = 'resnapshot'; to go on from the last checkpoint: SET '{2}' = 'latest';",
-                spec.name,
+                "'{}' holds rows already, and the job reads its sources from their beginning: rows that have gone there stay here. To replace what the table holds: SET '{1}' = 'resnapshot'; to go on from the last checkpoint: SET '{1}' = 'latest'; or, where the server does not have the changes since any more: SET '{1}' = 'skip';",
                 spec.name,
                 JOB_RESUME.key()
             )

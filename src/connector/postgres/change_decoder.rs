@@ -77,7 +77,7 @@ impl ChangeDecoder {
         types: &PgTypes,
     ) -> Result<Vec<String>> {
         let binding = RelationBinding::new(&self.shape, relation, table, types)?;
-        let notices = binding.notices(self.relations.get(&relation.oid), &self.shape);
+        let notices = binding.notices(self.relations.get(&relation.oid), table, &self.shape);
         self.relations.insert(relation.oid, binding);
         Ok(notices)
     }

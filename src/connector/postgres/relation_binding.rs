@@ -137,15 +137,25 @@ impl RelationBinding {
         )))
     }
 
-    /// Returns what the user should know of a table's new description, `before` being the last one.
-    pub(super) fn notices(&self, before: Option<&RelationBinding>, shape: &RowShape) -> Vec<String> {
+    /// Returns what the user should know of a table's new description, `before` being the last one. At the first one, what is new is
+    /// not in the table as it was when the job started.
+    pub(super) fn notices(
+        &self,
+        before: Option<&RelationBinding>,
+        at_start: &PgTable,
+        shape: &RowShape,
+    ) -> Vec<String> {
         let mut notices = Vec::new();
         let table = self.label();
+        let was_there = |name: &str| match before {
+            Some(before) => before.columns.iter().any(|known| known.name == name),
+            None => at_start.columns.iter().any(|known| known.name == name),
+        };
         for column in &self.columns {
             let name = &column.name;
             let known = before.map(|before| before.columns.iter().find(|known| known.name == *name));
             match (&column.target, known) {
-                (None, Some(None)) => {
+                (None, _) if !was_there(name) => {
                     notices.push(format!(
                         "column '{name}' of table {table} is new and {} does not declare it: it is not read",
                         shape.table

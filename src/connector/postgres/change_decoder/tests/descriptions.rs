@@ -37,6 +37,20 @@ fn a_new_column_is_told_once() {
 }
 
 #[test]
+fn a_column_that_came_before_the_first_change_is_told() {
+    let mut decoder = ChangeDecoder::new(declared(), "app");
+    let at_start = [("id", 23, true), ("b", 23, false), ("unread", 25, false)];
+    let now = [("id", 23, true), ("b", 23, false), ("unread", 25, false), ("c", 25, false)];
+    let mut since =
+        || describe_since(&mut decoder, ReplicaIdentity::Full, &at_start, &now, &built_in_types()).unwrap();
+    assert_eq!(
+        since(),
+        ["column 'c' of table public.t is new and c.d.declared does not declare it: it is not read"]
+    );
+    assert!(since().is_empty());
+}
+
+#[test]
 fn a_column_that_was_dropped_or_renamed_fails_by_name() {
     let mut decoder = ChangeDecoder::new(declared(), "app");
     described(&mut decoder, &[("id", 23, true), ("b", 23, false)]).unwrap();

@@ -90,6 +90,17 @@ fn describe(
     columns: Described<'_>,
     types: &PgTypes,
 ) -> Result<Vec<String>> {
+    describe_since(decoder, identity, columns, columns, types)
+}
+
+/// The same, where the table had other columns when the job started.
+fn describe_since(
+    decoder: &mut ChangeDecoder,
+    identity: ReplicaIdentity,
+    at_start: Described<'_>,
+    columns: Described<'_>,
+    types: &PgTypes,
+) -> Result<Vec<String>> {
     let is_full = identity == ReplicaIdentity::Full;
     let relation_column = |(name, type_oid, is_key): &(&'static str, u32, bool)| RelationColumn {
         is_key: *is_key || is_full,
@@ -112,7 +123,7 @@ fn describe(
         oid: OID,
         schema: "public".to_owned(),
         name: "t".to_owned(),
-        columns: columns
+        columns: at_start
             .iter()
             .map(|(name, type_oid, _)| PgColumn {
                 name: (*name).to_owned(),
@@ -120,7 +131,7 @@ fn describe(
                 type_modifier: -1,
             })
             .collect(),
-        key: (0..columns.len()).filter(|at| columns[*at].2).collect(),
+        key: (0..at_start.len()).filter(|at| at_start[*at].2).collect(),
         identity,
         is_partitioned: false,
         row_estimate: None,
