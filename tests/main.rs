@@ -16,6 +16,7 @@ mod iceberg_ddl;
 mod iceberg_golden;
 mod iceberg_misuse;
 mod iceberg_reads;
+mod metadata_of_changes;
 mod postgres;
 mod reference;
 mod shell;

@@ -75,6 +75,12 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
     /// Returns which of the requested kinds the sink takes. The planner reports what is left over.
     fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode;
 
+    /// Returns whether a retraction takes away a row that equals it in all columns, so that it must hold the values with which the row
+    /// was given.
+    fn finds_rows_by_value(&self) -> bool {
+        false
+    }
+
     /// Returns whether INSERT OVERWRITE can replace what is there.
     fn supports_overwrite(&self) -> bool {
         false

@@ -200,6 +200,11 @@ pub trait DynamicTableSource: Any + Send + Sync + fmt::Debug {
     /// Returns whether it ends by itself.
     fn boundedness(&self) -> Boundedness;
 
+    /// Returns the option and its value that make it end by itself, if there is one.
+    fn bounding_option(&self) -> Option<(&'static str, &'static str)> {
+        None
+    }
+
     /// Returns whether it ends by itself although the planner must treat it as unbounded, as Flink's datagen with sequences.
     fn ends_by_itself(&self) -> bool {
         self.boundedness() == Boundedness::Bounded

@@ -126,6 +126,9 @@ pub struct MetadataColumn {
     pub key: &'static str,
     /// The type of its values.
     pub data_type: DataType,
+    /// Whether it tells of the change that has brought a row and not of the row: where a row is taken back, it has another value than
+    /// where the row was given.
+    pub is_of_change: bool,
 }
 
 /// How a stream of bytes is cut into frames.

@@ -48,7 +48,12 @@ impl BatchQuery {
                 "Querying an unbounded table '{}' in batch mode is not allowed. The table source is unbounded.",
                 unbounded.name
             ))
-            .hint("SET 'execution.runtime-mode' = 'streaming', or make the table bounded."));
+            .hint(match unbounded.source.bounding_option() {
+                Some((key, value)) => format!(
+                    "SET 'execution.runtime-mode' = 'streaming'; or read what the table holds now, with /*+ OPTIONS('{key}' = '{value}') */ behind its name."
+                ),
+                None => "SET 'execution.runtime-mode' = 'streaming', or make the table bounded.".to_owned(),
+            }));
         }
         let plan = optimise_batch(plan)?;
         let bytes: u64 = sources.iter().filter_map(|table| table.source.estimated_bytes()).sum();

@@ -50,6 +50,8 @@ pub(crate) struct SourceTable {
     metadata: HashMap<String, (DataType, String)>,
     /// The metadata keys, in the order of the schema.
     metadata_keys: Vec<String>,
+    /// Which of them tell of changes and not of rows.
+    of_change: Vec<bool>,
 }
 
 impl SourceTable {
@@ -69,7 +71,7 @@ impl SourceTable {
             .collect();
         let physical_count = fields.len();
         let offered = source.metadata_columns();
-        let (mut metadata, mut metadata_keys) = (HashMap::new(), Vec::new());
+        let (mut metadata, mut metadata_keys, mut of_change) = (HashMap::new(), Vec::new(), Vec::new());
         for column in &table.table.schema.columns {
             let ColumnKind::Metadata { key, .. } = &column.kind else { continue };
             let key = key.as_ref().unwrap_or(&column.name);
@@ -80,6 +82,7 @@ impl SourceTable {
             fields.push(found.data_type.to_field(&column.name));
             metadata.insert(column.name.clone(), (found.data_type.clone(), key.clone()));
             metadata_keys.push(key.clone());
+            of_change.push(found.is_of_change);
         }
         Ok(SourceTable {
             name,
@@ -89,6 +92,7 @@ impl SourceTable {
             physical_count,
             metadata,
             metadata_keys,
+            of_change,
         })
     }
 
@@ -111,6 +115,7 @@ impl SourceTable {
             schema,
             metadata: HashMap::new(),
             metadata_keys: Vec::new(),
+            of_change: Vec::new(),
         }
     }
 
@@ -123,6 +128,14 @@ impl SourceTable {
     pub(crate) fn key_columns(&self) -> Option<Vec<usize>> {
         let key = self.definition.schema.primary_key.as_ref()?;
         key.columns.iter().map(|column| self.schema.index_of(column).ok()).collect()
+    }
+
+    /// Returns which of the columns tell of changes and not of rows, by their positions in the schema.
+    pub(crate) fn columns_of_change(&self, columns: &[usize]) -> Vec<usize> {
+        let is_of_change = |column: &usize| {
+            column.checked_sub(self.physical_count).is_some_and(|metadata| self.of_change[metadata])
+        };
+        columns.iter().copied().filter(is_of_change).collect()
     }
 
     /// Returns whether metadata columns are declared.

@@ -90,6 +90,10 @@ fn a_snapshot_alone_takes_no_slot_and_ends() {
     let refused = pipeline.run(&batch);
     assert_eq!(refused.code, 1);
     assert!(refused.stdout.contains("The table source is unbounded"), "{}", refused.stdout);
+    let way_out = "/*+ OPTIONS('scan.startup.mode' = 'snapshot') */";
+    assert!(refused.stdout.contains(way_out), "{}", refused.stdout);
+    let ran = pipeline.run(&batch.replace("FROM t;", &format!("FROM t {way_out};"))).ok();
+    assert!(ran.stdout.contains("| 5000 | 14997 |"), "{}", ran.stdout);
 }
 
 #[test]

@@ -51,8 +51,9 @@ impl DynamicTableSource for FilesystemSource {
 
     fn metadata_columns(&self) -> Vec<MetadataColumn> {
         let properties = FileProperty::all().into_iter();
-        let mut columns: Vec<MetadataColumn> =
-            properties.map(|(key, _, data_type)| MetadataColumn { key, data_type }).collect();
+        // A row may be taken back in another file.
+        let column = |(key, _, data_type)| MetadataColumn { key, data_type, is_of_change: true };
+        let mut columns: Vec<MetadataColumn> = properties.map(column).collect();
         columns.extend(self.format.metadata_columns());
         columns
     }

@@ -1,6 +1,6 @@
 //! A declared table of `postgres-cdc`: what it reads and how, as the planner and the reader ask for it.
 
-use super::options::{ChangelogMode as DeclaredMode, StartupMode};
+use super::options::{ChangelogMode as DeclaredMode, SCAN_STARTUP_MODE, StartupMode};
 use super::reader::{PostgresReader, ReadPlan};
 use super::row_shape::{Changes, Metadata, RowShape};
 use super::settings::{ServerSettings, StreamSettings, TableSettings};
@@ -14,6 +14,7 @@ use crate::connector::{
     SourceReader, TableRead,
 };
 use crate::error::{Error, Result};
+use crate::options::OptionDef;
 use crate::schema::Column;
 
 /// A declared table.
@@ -97,9 +98,16 @@ impl DynamicTableSource for PostgresSource {
         }
     }
 
+    fn bounding_option(&self) -> Option<(&'static str, &'static str)> {
+        Some((SCAN_STARTUP_MODE.key(), "snapshot"))
+    }
+
     fn metadata_columns(&self) -> Vec<MetadataColumn> {
-        let column =
-            |metadata: Metadata| MetadataColumn { key: metadata.key(), data_type: metadata.data_type() };
+        let column = |metadata: Metadata| MetadataColumn {
+            key: metadata.key(),
+            data_type: metadata.data_type(),
+            is_of_change: metadata.is_of_change(),
+        };
         Metadata::ALL.into_iter().map(column).collect()
     }
 

@@ -71,6 +71,11 @@ impl Metadata {
         Metadata::RowKind,
     ];
 
+    /// Returns whether it tells of a change and not of a row.
+    pub(super) fn is_of_change(self) -> bool {
+        matches!(self, Metadata::CommitTime | Metadata::RowKind)
+    }
+
     /// Returns the key that `METADATA FROM` names.
     pub(super) fn key(self) -> &'static str {
         match self {

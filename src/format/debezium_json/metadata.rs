@@ -68,6 +68,11 @@ impl Property {
         root.nullable()
     }
 
+    /// Returns whether it is another one in each event of a row.
+    pub(super) fn is_of_change(self) -> bool {
+        matches!(self, Property::IngestionTimestamp | Property::SourceTimestamp | Property::SourceProperties)
+    }
+
     /// Returns the field of `source` that holds it; None if it is not within one.
     fn source_field(self) -> Option<&'static [u8]> {
         match self {

@@ -128,7 +128,11 @@ impl DecodingFormat for DebeziumFormat {
     fn metadata_columns(&self) -> Vec<MetadataColumn> {
         Property::ALL
             .iter()
-            .map(|property| MetadataColumn { key: property.key(), data_type: property.data_type() })
+            .map(|property| MetadataColumn {
+                key: property.key(),
+                data_type: property.data_type(),
+                is_of_change: property.is_of_change(),
+            })
             .collect()
     }
 

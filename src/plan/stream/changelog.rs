@@ -7,6 +7,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use arrow::datatypes::FieldRef;
 use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
 use datafusion::common::{DFSchema, TableReference};
 use datafusion::logical_expr::Expr;
@@ -16,13 +17,16 @@ use super::keys::key_holds;
 use super::node::PlanNode;
 use super::rank::update_fast_key;
 use crate::changelog::{ChangelogMode, RowKind};
-use crate::error::{Error, Result};
+use crate::error::{Error, FlinkClass, Result};
 use crate::plan::graph::{ChangelogNormalizeSpec, JoinKind, JoinSpec, OperatorSpec, TopNStrategy};
+use crate::plan::provider::SourceTable;
 
 /// Whether a consumer wants to see what an update replaces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum UpdateKind {
-    /// `-U` with the row as it was, and whole deleted rows.
+    /// `-U` with the row as it was, and whole deleted rows, equal to what was given: the consumer finds the row by all of its columns.
+    Exact,
+    /// The same, but metadata may tell of the change that takes a row back: the consumer shows changes, or looks for nothing.
     BeforeAndAfter,
     /// `+U` alone: the consumer finds the row by its key. Deleted rows are whole.
     OnlyAfter,
@@ -33,7 +37,7 @@ pub(super) enum UpdateKind {
 impl UpdateKind {
     /// Returns whether `-U` is left out.
     fn is_upsert(self) -> bool {
-        self != UpdateKind::BeforeAndAfter
+        matches!(self, UpdateKind::OnlyAfter | UpdateKind::OnlyKey)
     }
 }
 
@@ -125,13 +129,22 @@ impl UpdateKindInference {
 
     /// Makes a tree that shows what updates replace.
     pub(super) fn with_update_before(&self, node: &PlanNode) -> Result<PlanNode> {
-        self.satisfy(node, UpdateKind::BeforeAndAfter)?
+        self.showing(node, UpdateKind::BeforeAndAfter)
+    }
+
+    /// Makes a tree that shows what updates replace exactly as it was given.
+    pub(super) fn exact(&self, node: &PlanNode) -> Result<PlanNode> {
+        self.showing(node, UpdateKind::Exact)
+    }
+
+    fn showing(&self, node: &PlanNode, wanted: UpdateKind) -> Result<PlanNode> {
+        self.satisfy(node, wanted)?
             .ok_or_else(|| Error::internal("an operator cannot show what its updates replace"))
     }
 
-    /// Gives an operator inputs that show what updates replace.
+    /// Gives an operator inputs that show what updates replace. It finds rows by their values.
     fn with_before_images(&self, node: &PlanNode, wanted: UpdateKind) -> Result<PlanNode> {
-        let inputs = node.inputs.iter().map(|input| self.with_update_before(input)).collect::<Result<_>>()?;
+        let inputs = node.inputs.iter().map(|input| self.exact(input)).collect::<Result<_>>()?;
         Ok(decided(node, node.spec.clone(), inputs, wanted))
     }
 
@@ -160,10 +173,29 @@ impl UpdateKindInference {
         if breaks_upserts && wanted.is_upsert() {
             return Ok(None);
         }
+        if wanted == UpdateKind::Exact
+            && let Some(condition) = condition
+            && chooses_changes(input, condition)?
+        {
+            return self.chosen(node).map(Some);
+        }
         let Some(input) = self.satisfy(input, wanted)? else { return Ok(None) };
         let mut decided = PlanNode { inputs: vec![input], ..node.clone() };
         decided.mode = decided.inputs[0].mode;
         Ok(Some(decided))
+    }
+
+    /// Decides for a filter that looks at changes: it chooses among them, as where they are only shown, and the rows that this makes are
+    /// completed behind it.
+    fn chosen(&self, node: &PlanNode) -> Result<PlanNode> {
+        let with_key = with_key_behind(node)?;
+        let chosen = self.with_update_before(with_key.as_ref().unwrap_or(node))?;
+        let keys = chosen.unique_keys.first().cloned().unwrap_or_default();
+        let spec = ChangelogNormalizeSpec { keys, condition: None, emits_update_before: true };
+        let schema = Arc::clone(&chosen.schema);
+        let mut complete = PlanNode::new(OperatorSpec::ChangelogNormalize(spec), vec![chosen], schema);
+        complete.mode = with_updates(complete.mode, UpdateKind::Exact);
+        keep_columns(complete, node.column_count())
     }
 
     /// Decides for a join whose consumer wants upserts: a side may do so too if its updates stay with their join key.
@@ -199,8 +231,15 @@ impl UpdateKindInference {
             PlanNode::new(OperatorSpec::DropUpdateBefore, vec![source.clone()], Arc::clone(&source.schema))
         };
         let may_repeat = self.events_duplicate && table.key_columns().is_some();
+        let of_change = table.columns_of_change(columns);
         if condition.is_none() {
             match wanted {
+                UpdateKind::Exact if is_complete && !may_repeat && of_change.is_empty() => {
+                    return Ok(source.clone());
+                }
+                UpdateKind::Exact if is_complete && table.key_columns().is_none() => {
+                    return Err(no_exact_rows(table, &of_change));
+                }
                 UpdateKind::BeforeAndAfter if is_complete && !may_repeat => return Ok(source.clone()),
                 UpdateKind::OnlyAfter | UpdateKind::OnlyKey if is_complete => return Ok(dropped(source)),
                 // A row to delete has nothing but its key, so that the other columns must be able to be NULL.
@@ -218,7 +257,7 @@ impl UpdateKindInference {
         let spec = OperatorSpec::ChangelogNormalize(ChangelogNormalizeSpec {
             keys,
             condition: condition.cloned(),
-            emits_update_before: wanted == UpdateKind::BeforeAndAfter,
+            emits_update_before: !wanted.is_upsert(),
         });
         let schema = Arc::clone(&source.schema);
         let input = if is_complete { dropped(&source) } else { source };
@@ -230,7 +269,7 @@ impl UpdateKindInference {
 
 /// Puts a node together again over inputs that are decided, and writes down what that means for it.
 fn decided(node: &PlanNode, mut spec: OperatorSpec, inputs: Vec<PlanNode>, wanted: UpdateKind) -> PlanNode {
-    let emits_update_before = wanted == UpdateKind::BeforeAndAfter;
+    let emits_update_before = !wanted.is_upsert();
     let grows_only = inputs.iter().all(PlanNode::is_insert_only);
     match &mut spec {
         OperatorSpec::GroupAggregate(aggregate) => {
@@ -262,8 +301,56 @@ fn decided(node: &PlanNode, mut spec: OperatorSpec, inputs: Vec<PlanNode>, wante
 
 /// Adds `-U` where there are updates and it is wanted.
 fn with_updates(mode: ChangelogMode, wanted: UpdateKind) -> ChangelogMode {
-    let has_before = wanted == UpdateKind::BeforeAndAfter && mode.contains(RowKind::UpdateAfter);
+    let has_before = !wanted.is_upsert() && mode.contains(RowKind::UpdateAfter);
     if has_before { mode.union(ChangelogMode::of(&[RowKind::UpdateBefore])) } else { mode }
+}
+
+/// Lets a calc over a source keep the source's key behind its columns; None if its columns have a key.
+fn with_key_behind(node: &PlanNode) -> Result<Option<PlanNode>> {
+    let OperatorSpec::Calc { condition, projection } = &node.spec else { return Ok(None) };
+    if !node.unique_keys.is_empty() {
+        return Ok(None);
+    }
+    let given = node.inputs[0].schema.columns().into_iter().map(Expr::Column);
+    let mut exprs = projection.clone().unwrap_or_else(|| given.collect());
+    let source = with_key_columns(&node.inputs[0])?;
+    let mut fields: Vec<(Option<TableReference>, FieldRef)> =
+        node.schema.iter().map(|(qualifier, field)| (qualifier.cloned(), Arc::clone(field))).collect();
+    for (number, column) in source.unique_keys.concat().into_iter().enumerate() {
+        let name = format!("$key{number}");
+        fields.push((None, Arc::new(source.schema.field(column).as_ref().clone().with_name(&name))));
+        exprs.push(Expr::from(source.schema.qualified_field(column)).alias(name));
+    }
+    let schema = DFSchema::new_with_metadata(fields, HashMap::new())?.into();
+    let mode = source.mode;
+    let with_key = calc(source, condition.clone(), Some(exprs), &schema)?;
+    Ok(Some(PlanNode { mode, ..with_key }))
+}
+
+/// Returns whether a filter over a complete source with a key looks at what tells of changes.
+fn chooses_changes(input: &PlanNode, condition: &Expr) -> Result<bool> {
+    let OperatorSpec::Source { table, columns } = &input.spec else { return Ok(false) };
+    if !input.mode.contains(RowKind::UpdateBefore) || table.key_columns().is_none() {
+        return Ok(false);
+    }
+    let of_change = table.columns_of_change(columns);
+    let read = columns_of(condition, &input.schema)?;
+    Ok(read.iter().any(|column| of_change.contains(&columns[*column])))
+}
+
+/// Makes Flink's error for metadata of changes below an operator that finds rows by their values, where no key completes them.
+fn no_exact_rows(table: &SourceTable, of_change: &[usize]) -> Error {
+    let names: Vec<&str> =
+        of_change.iter().map(|column| table.read_schema().field(*column).name().as_str()).collect();
+    Error::validation(format!(
+        "The metadata column(s): '{}' in cdc source may cause wrong result or error on downstream operators, please consider removing these columns or use a non-cdc source that only has insert messages.",
+        names.join(", ")
+    ))
+    .class(FlinkClass::TABLE)
+    .hint(format!(
+        "Declare PRIMARY KEY (…) NOT ENFORCED for '{}': with a key, a row that is taken back has the values with which it was given.",
+        table.name
+    ))
 }
 
 /// Returns whether a node is a source of upserts.

@@ -29,7 +29,9 @@ impl UpdateKindInference {
         };
         let accepted = spec.sink.changelog_mode(requested);
         refuse_kinds(input, &spec, accepted)?;
-        let input = if !input.has_updates() || accepted.contains(RowKind::UpdateBefore) {
+        let input = if spec.sink.finds_rows_by_value() {
+            self.exact(input)?
+        } else if !input.has_updates() || accepted.contains(RowKind::UpdateBefore) {
             self.with_update_before(input)?
         } else {
             self.upserts(input, &spec, config)?
@@ -72,7 +74,7 @@ impl UpdateKindInference {
 
     /// Keeps the rows of each sink key, so that an earlier one comes back when the last goes.
     fn materialized(&self, input: &PlanNode, spec: &SinkSpec) -> Result<PlanNode> {
-        let input = self.with_update_before(input)?;
+        let input = self.exact(input)?;
         let schema = Arc::clone(&input.schema);
         let materialize = OperatorSpec::SinkUpsertMaterialize { keys: spec.keys.clone() };
         Ok(PlanNode::new(materialize, vec![input], schema))

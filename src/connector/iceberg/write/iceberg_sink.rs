@@ -190,6 +190,10 @@ impl DynamicTableSink for IcebergSink {
         "Iceberg".to_owned()
     }
 
+    fn finds_rows_by_value(&self) -> bool {
+        self.kind(ChangelogMode::ALL) == WriteKind::Mirror
+    }
+
     fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
         match self.kind(requested) {
             // Rows of one key come in order, or the planner puts them in order: what a row was before is not asked for.
