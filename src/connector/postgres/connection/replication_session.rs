@@ -18,6 +18,11 @@ use crate::error::{Error, Result};
 /// How often the server is told what it may forget, at most; also how often it hears of us while nobody takes what it sends.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
+/// How long the library waits for the server before it says something by itself. That would be worse than nothing: the server asks for a
+/// sign of life when it has not heard of us for half of its own time-out, and its question is all that an idle server ever says. So this
+/// is longer than any time-out can be.
+const WORD_BY_ITSELF: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
 /// How many messages wait for whoever takes them. Rows may be large, so few; the sockets' buffers hold more.
 const MESSAGES_MAX: usize = 1024;
 
@@ -74,6 +79,7 @@ impl ReplicationSession {
         // Nothing is acknowledged by starting: earlier checkpoints may still be needed.
         .with_ack_lsn(pgwire_replication::Lsn::ZERO)
         .with_status_interval(STATUS_INTERVAL)
+        .with_wakeup_interval(WORD_BY_ITSELF)
         .with_buffer_size(MESSAGES_MAX);
         let refused = |error| server.stream_error("connecting", &error);
         let mut client = ReplicationClient::connect_gated(config).await.map_err(refused)?;
