@@ -13,7 +13,7 @@ use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::ServerSettings;
 use crate::connector::postgres::table::quoted;
 use crate::connector::postgres_tls::TlsMode;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// How often the server is told what it may forget, at most; also how often it hears of us while nobody takes what it sends.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
@@ -137,11 +137,30 @@ impl ReplicationSession {
         self.sender_timeout
     }
 
-    /// Runs SQL or a replication command.
+    /// Runs SQL or a replication command that takes the server no time.
+    ///
+    /// # Errors
+    /// The server refuses, the connection is lost, or no answer comes (unavailable): then the session is over.
+    pub(in crate::connector::postgres) async fn query(
+        &mut self,
+        doing: &str,
+        command: &str,
+    ) -> Result<Vec<QueryRow>> {
+        let limit = self.server.settings().connect_timeout;
+        match tokio::time::timeout(limit, self.query_without_limit(doing, command)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.abort();
+                Err(self.server.no_answer(doing))
+            }
+        }
+    }
+
+    /// Runs a command that may take any time, and whose caller looks whether it still runs.
     ///
     /// # Errors
     /// The server refuses, or the connection is lost.
-    pub(in crate::connector::postgres) async fn query(
+    pub(in crate::connector::postgres) async fn query_without_limit(
         &mut self,
         doing: &str,
         command: &str,
@@ -165,11 +184,7 @@ impl ReplicationSession {
             Ok(Err(error)) => Err(self.server.stream_error(&doing, &error)),
             Err(_) => {
                 self.client.abort();
-                Err(Error::unavailable(format!(
-                    "Postgres '{}': {doing}: no answer in {} s",
-                    self.server.name(),
-                    limit.as_secs_f64()
-                )))
+                Err(self.server.no_answer(&doing))
             }
         }
     }
