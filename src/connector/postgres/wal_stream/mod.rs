@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::FutureExt;
-use pgwire_replication::{ReplicationClient, ReplicationEvent};
+use pgwire_replication::{PgWireError, ReplicationClient, ReplicationEvent};
 use tokio::time::Instant;
 
 use super::connection::{PgServer, ReplicationSession, SystemIdentity};
@@ -117,7 +117,8 @@ impl PgWalStream {
         self.waiting_since = None;
         match received {
             Ok(Some(event)) => self.converted(event),
-            Ok(None) => Err(Error::unavailable(format!(
+            // The second is said when the call that met the end was dropped, and its reason with it.
+            Ok(None) | Err(PgWireError::Internal(_)) => Err(Error::unavailable(format!(
                 "Postgres '{}': {}: the server has ended the stream",
                 self.server.name(),
                 self.doing()

@@ -261,6 +261,23 @@ async fn a_call_that_is_dropped_loses_nothing() {
 }
 
 #[tokio::test]
+async fn an_end_that_a_dropped_call_has_met_may_pass_by_itself() {
+    TestDatabase::with(async |database| {
+        let mut stream = started(database).await;
+        // The task that receives has ended, and nobody knows any more with which reason.
+        stream.client.abort();
+        let error = loop {
+            if let Err(error) = stream.next().await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.message().ends_with("the server has ended the stream"), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn the_end_of_a_stream_tells_why() {
     TestDatabase::with(async |database| {
         let mut stream = started(database).await;
