@@ -8,6 +8,7 @@
 //! A task of its own does the work, because a job asks its readers in calls that it may drop at any time.
 
 mod backoff;
+mod identity;
 mod output;
 mod position;
 mod preparation;

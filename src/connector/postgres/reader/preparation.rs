@@ -10,14 +10,14 @@ use super::NOTHING;
 use super::position::{StreamPosition, TableKey};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
-use crate::connector::postgres::connection::{ReplicationSession, SystemIdentity};
+use crate::connector::postgres::connection::ReplicationSession;
 use crate::connector::postgres::copy_decoder::CopyPlan;
 use crate::connector::postgres::options::StartupMode;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::preflight::{self, DeclaredTable, SlotUse};
 use crate::connector::postgres::publication::prepare_publication;
 use crate::connector::postgres::slot::{
-    HeldSlot, NewSlot, SlotState, WAYS_ON, create_slot, drop_slot, inspect_slot,
+    HeldSlot, NewSlot, SlotState, create_slot, drop_slot, inspect_slot,
 };
 use crate::connector::postgres::snapshot::{TableSnapshot, wait_for_begun_transactions};
 use crate::connector::postgres::table::PgTable;
@@ -280,31 +280,4 @@ fn note_tables(producer: &mut Producer, prepared: &mut Prepared) {
             producer.position.tables.insert(key, snapshot);
         }
     }
-}
-
-/// Fails if a server is not the one that a position belongs to, or has not got as far.
-///
-/// # Errors
-/// The position means nothing there.
-pub(super) fn check_identity(
-    plan: &ReadPlan,
-    stream: &StreamPosition,
-    identity: &SystemIdentity,
-) -> Result<()> {
-    let server = plan.server.name();
-    if stream.system != identity.system_id {
-        return Err(Error::rejected(format!(
-            "Postgres '{server}' is another server than the one that the job has read: its system identifier is {}, and was {}",
-            identity.system_id, stream.system
-        ))
-        .hint(WAYS_ON));
-    }
-    if identity.flushed < stream.lsn {
-        return Err(Error::rejected(format!(
-            "Postgres '{server}' has lost transactions that the job has read: its log ends at {}, and the job has read up to {}",
-            identity.flushed, stream.lsn
-        ))
-        .hint(WAYS_ON));
-    }
-    Ok(())
 }

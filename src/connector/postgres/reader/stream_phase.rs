@@ -11,13 +11,15 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_postgres::Client;
 
 use super::NOTHING;
+use super::identity::check_identity;
 use super::position::StreamPosition;
-use super::preparation::{Prepared, check_identity, check_published};
+use super::preparation::{Prepared, check_published};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
 use super::table_routes::TableRoutes;
 use super::transaction::OpenTransaction;
 use crate::connector::postgres::change_decoder::{ChangeDecoder, Transaction};
+use crate::connector::postgres::connection::ReplicationSession;
 use crate::connector::postgres::mutation::Rule;
 use crate::connector::postgres::options::TruncatePolicy;
 use crate::connector::postgres::pg_types::PgTypes;
@@ -91,7 +93,7 @@ impl<'a> StreamPhase<'a> {
         held: Option<HeldSlot>,
     ) -> Result<StreamPhase<'a>> {
         let plan = Arc::clone(&producer.plan);
-        let Some(position) = producer.position.stream.clone() else {
+        let Some(mut position) = producer.position.stream.clone() else {
             return Err(Error::internal("changes are to be read without a slot"));
         };
         let stream = match held {
@@ -99,9 +101,10 @@ impl<'a> StreamPhase<'a> {
             Some(held) => held.start().await?,
             None => {
                 let publication = &plan.stream.publication;
-                let stream = PgWalStream::start(&plan.server, &plan.slot, publication, position.lsn).await?;
-                check_identity(&plan, &position, stream.identity())?;
-                stream
+                let mut session =
+                    ReplicationSession::open(&plan.server, &plan.slot, publication, position.lsn).await?;
+                check_identity(&plan, &mut position, &mut session).await?;
+                PgWalStream::of_session(session, &plan.slot).await?
             }
         };
         let Prepared { client, tables, types, .. } = prepared;
