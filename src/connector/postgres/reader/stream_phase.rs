@@ -25,7 +25,7 @@ use crate::connector::postgres::options::TruncatePolicy;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::pgoutput::{Lsn, Message, OldTuple, Parser, Relation, Tuple};
 use crate::connector::postgres::slot::{HeldSlot, inspect_slot};
-use crate::connector::postgres::snapshot::{Coverage, all_ended_by, widen};
+use crate::connector::postgres::snapshot::{Coverage, all_ended_by, next_transaction, widen};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::wal_stream::{PgWalStream, WalMessage, WalStream};
 use crate::error::{Error, Result};
@@ -115,7 +115,8 @@ impl<'a> StreamPhase<'a> {
         let now = Instant::now();
         producer.status.streaming();
         Ok(StreamPhase {
-            xid_near: routes.xid_max().unwrap_or_default(),
+            // The stream's transactions lie before it, by less than half of what their numbers tell apart.
+            xid_near: next_transaction(&plan.server, &client).await?,
             producer,
             plan,
             stream,

@@ -78,6 +78,17 @@ pub(in crate::connector::postgres) async fn all_ended_by(
     Ok((oldest >= xid_max).then(|| Lsn(position.cast_unsigned())))
 }
 
+/// Returns the whole number that the next transaction gets: the stream leaves the upper halves out.
+///
+/// # Errors
+/// The server cannot be asked.
+pub(in crate::connector::postgres) async fn next_transaction(
+    server: &PgServer,
+    client: &Client,
+) -> Result<u64> {
+    Ok(transactions(server, client).await?.1)
+}
+
 /// Returns the oldest transaction in progress, and the number that the next one gets.
 async fn transactions(server: &PgServer, client: &Client) -> Result<(u64, u64)> {
     let query =
