@@ -28,7 +28,7 @@ pub(super) struct Producer {
     /// What the server may forget.
     pub(super) released: watch::Receiver<Lsn>,
     pub(super) status: Arc<Status>,
-    pub(super) backoff: Backoff,
+    backoff: Backoff,
     /// Whether the job goes on from a checkpoint and has not been able to yet.
     pub(super) is_resuming: bool,
     /// Since when the server cannot be reached.
@@ -126,10 +126,15 @@ impl Producer {
         tokio::time::sleep(wait).await;
     }
 
-    /// Notes that the server is there, and sends.
-    pub(super) fn connected(&mut self) {
-        self.backoff.succeeded();
+    /// Notes that the server sends: it can be read.
+    pub(super) fn heard(&mut self) {
         self.is_resuming = false;
+    }
+
+    /// Notes that reading has come on, so that the next failure is another one.
+    pub(super) fn connected(&mut self) {
+        self.heard();
+        self.backoff.succeeded();
         if let Some(since) = self.lost_since.take() {
             let text = format!(
                 "Postgres '{}': reading goes on after {} s",
