@@ -152,7 +152,7 @@ fn slot_use(plan: &ReadPlan, goes_on: bool) -> SlotUse<'_> {
 async fn forgets_slot(producer: &mut Producer, client: &Client) -> Result<bool> {
     let plan = Arc::clone(&producer.plan);
     let is_asked_for = match plan.context.resume {
-        JobResume::Skip => producer.is_resuming,
+        JobResume::Skip => producer.is_resuming(),
         JobResume::Resnapshot => !producer.output.has_begun() && producer.position.stream.is_none(),
         JobResume::None | JobResume::Latest => false,
     };
@@ -173,7 +173,6 @@ async fn forgets_slot(producer: &mut Producer, client: &Client) -> Result<bool> 
             plan.server.name()
         ));
         producer.position.stream = None;
-        producer.is_resuming = false;
         // What was not read of the tables is read now, and what was counts as it is.
         for snapshot in producer.position.tables.values_mut().filter(|snapshot| snapshot.is_complete()) {
             *snapshot = TableSnapshot::Pure;

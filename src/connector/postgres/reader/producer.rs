@@ -29,12 +29,22 @@ pub(super) struct Producer {
     pub(super) released: watch::Receiver<Lsn>,
     pub(super) status: Arc<Status>,
     backoff: Backoff,
-    /// Whether the job goes on from a checkpoint and has not been able to yet.
-    pub(super) is_resuming: bool,
+    past: Past,
     /// Since when the server cannot be reached.
     lost_since: Option<Instant>,
     /// What the user has been told already.
     told: BTreeSet<String>,
+}
+
+/// What says that reading is possible, so that a failure may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Past {
+    /// Nothing yet.
+    Nothing,
+    /// The job goes on from a checkpoint, and nothing has been read since.
+    Checkpoint,
+    /// It has read.
+    Reading,
 }
 
 impl Producer {
@@ -47,7 +57,7 @@ impl Producer {
     ) -> Producer {
         Producer {
             plan,
-            is_resuming: position.stream.is_some(),
+            past: if position.stream.is_some() { Past::Checkpoint } else { Past::Nothing },
             position,
             output,
             released,
@@ -103,7 +113,12 @@ impl Producer {
 
     /// Returns whether nothing says yet that reading has ever been possible.
     fn has_never_read(&self) -> bool {
-        !self.output.has_begun() && !self.is_resuming
+        !self.output.has_begun() && self.past == Past::Nothing
+    }
+
+    /// Returns whether the job goes on from a checkpoint and has not been able to yet.
+    pub(super) fn is_resuming(&self) -> bool {
+        self.past == Past::Checkpoint
     }
 
     /// Returns whether what follows the position comes from the stream, which is the same again after a connection was lost.
@@ -128,7 +143,7 @@ impl Producer {
 
     /// Notes that the server sends: it can be read.
     pub(super) fn heard(&mut self) {
-        self.is_resuming = false;
+        self.past = Past::Reading;
     }
 
     /// Notes that reading has come on, so that the next failure is another one.

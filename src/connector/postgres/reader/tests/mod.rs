@@ -1,0 +1,4 @@
+//! Readers of a real server, without a job: what they hand on, from which positions they go on, and what they say.
+
+mod reading_job;
+mod retries;
