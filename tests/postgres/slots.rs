@@ -322,6 +322,37 @@ fn another_server_in_the_place_of_the_first_is_refused() {
 }
 
 #[test]
+fn a_standby_that_is_promoted_is_gone_on_with() {
+    let Some(server) = PostgresServer::start(&[]) else { return };
+    let proxy = crate::support::proxy::Proxy::start(server.port());
+    let mut pipeline = Pipeline::on(&server, "");
+    pipeline.through(&proxy);
+    pipeline.postgres.run(CREATE);
+    let mut running = pipeline.start(&pipeline.mirror("t", COLUMNS, &[]));
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2");
+    server.down(Shutdown::Fast);
+    server.make_standby();
+    server.up();
+    let attempts = proxy.attempt_count();
+    wait_until("the job has met the standby, and tries again", || {
+        let shown = running.shown();
+        assert!(!shown.contains("[ERROR]"), "{shown}");
+        if proxy.attempt_count() >= attempts + 2 { Ok(()) } else { Err(shown) }
+    });
+    server.promote();
+    pipeline.reconnect();
+    pipeline.postgres.wait_true("SELECT timeline_id = 2 FROM pg_control_checkpoint()");
+    pipeline.postgres.run("INSERT INTO t VALUES (3, 3)");
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2\n3|3");
+    pipeline.postgres.wait_acknowledged(pipeline.slot());
+    stop(&mut running);
+    // The position is one of the new line now.
+    pipeline.postgres.run("INSERT INTO t VALUES (4, 4)");
+    let mut running = pipeline.start(&pipeline.mirror("t", COLUMNS, &[]));
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2\n3|3\n4|4");
+}
+
+#[test]
 fn a_standby_that_has_not_got_as_far_as_the_job_is_refused() {
     let Some(server) = PostgresServer::start(&[]) else { return };
     let mut pipeline = Pipeline::on(&server, "");

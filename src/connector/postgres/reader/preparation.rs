@@ -48,6 +48,10 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     let plan = Arc::clone(&producer.plan);
     let server = &plan.server;
     let client = server.connect().await?;
+    if producer.position.stream.is_some() {
+        // Nothing that a standby has or lacks says anything about the primary that it may become.
+        preflight::check_primary(server, &client).await?;
+    }
     let generated = match plan.is_snapshot_only() {
         true => GeneratedColumns::Selected,
         false => GeneratedColumns::PublishedBy(&plan.stream.publication),

@@ -205,7 +205,8 @@ impl SharedSnapshot {
         let is_standby: bool = row.try_get(2).map_err(failed)?;
         let oid: Option<u32> = row.try_get(3).map_err(failed)?;
         if is_standby {
-            return Err(Error::rejected(format!(
+            // In a failover it may be promoted soon.
+            return Err(Error::unavailable(format!(
                 "Postgres '{}': it is a standby, whose snapshots do not tell which transactions were in progress",
                 self.server.name()
             ))
