@@ -15,7 +15,7 @@ use crate::connector::postgres::copy_decoder::CopyPlan;
 use crate::connector::postgres::options::StartupMode;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::preflight::{self, DeclaredTable, SlotUse};
-use crate::connector::postgres::publication::prepare_publication;
+use crate::connector::postgres::publication::{PublicationStep, prepare_publication};
 use crate::connector::postgres::slot::{
     HeldSlot, NewSlot, SlotState, create_slot, drop_slot, inspect_slot,
 };
@@ -36,8 +36,6 @@ pub(super) struct Prepared {
     pub(super) types: PgTypes,
     /// A slot that was made, with its session.
     pub(super) held: Option<HeldSlot>,
-    /// Whether tables are to be read from their beginning that a job which goes on did not know.
-    pub(super) has_new_tables: bool,
 }
 
 /// Prepares reading from the producer's position on.
@@ -78,12 +76,18 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     for note in &checked.notes {
         producer.warn(note);
     }
-    let mut prepared = Prepared { client, tables, types, held: None, has_new_tables: false };
-    if !plan.is_snapshot_only() {
-        prepare_publication(server, &prepared.client, &plan.stream.publication, &checked.publication).await?;
-        prepare_slot(producer, &mut prepared, checked.slot).await?;
+    let mut prepared = Prepared { client, tables, types, held: None };
+    if plan.is_snapshot_only() {
+        note_tables(producer, &prepared.tables);
+        return Ok(prepared);
     }
-    note_tables(producer, &mut prepared);
+    if checked.publication != PublicationStep::Ready {
+        producer.has_waited = false;
+        prepare_publication(server, &prepared.client, &plan.stream.publication, &checked.publication).await?;
+    }
+    prepare_slot(producer, &mut prepared, checked.slot).await?;
+    note_tables(producer, &prepared.tables);
+    wait_for_others(producer, &prepared.client).await?;
     Ok(prepared)
 }
 
@@ -238,17 +242,7 @@ async fn prepare_slot(
             (identity, lsn)
         }
     };
-    if plan.reads_snapshot() {
-        let name = server.name().to_owned();
-        let context = plan.context.clone();
-        wait_for_begun_transactions(server, &prepared.client, move |waiting| {
-            context.warn(&format!(
-                "Postgres '{name}': reading waits for transactions to end that had begun before: {}",
-                waiting.transactions.join(", ")
-            ));
-        })
-        .await?;
-    }
+    producer.has_waited = false;
     producer.position.stream = Some(StreamPosition {
         system: identity.system_id,
         timeline: identity.timeline,
@@ -261,10 +255,10 @@ async fn prepare_slot(
 
 /// Notes what is to be read of tables that the position does not know. A job that begins reads what they hold, if its options say so; one
 /// that goes on takes them for tables that were made meanwhile, whose changes are all in the stream.
-fn note_tables(producer: &mut Producer, prepared: &mut Prepared) {
+fn note_tables(producer: &mut Producer, tables: &[Vec<PgTable>]) {
     let plan = Arc::clone(&producer.plan);
     let is_new_job = producer.position.tables.is_empty();
-    for (declared, tables) in plan.tables.iter().zip(&prepared.tables) {
+    for (declared, tables) in plan.tables.iter().zip(tables) {
         for table in tables {
             let key = TableKey { oid: table.oid, reader: declared.name.clone() };
             if producer.position.tables.contains_key(&key) {
@@ -278,9 +272,29 @@ fn note_tables(producer: &mut Producer, prepared: &mut Prepared) {
                     declared.name
                 ));
             }
-            prepared.has_new_tables |= reads && !is_new_job;
+            // Somebody else may have added it to the publication just now.
+            producer.has_waited &= !reads;
             let snapshot = if reads { TableSnapshot::Pending } else { TableSnapshot::Pure };
             producer.position.tables.insert(key, snapshot);
         }
     }
+}
+
+/// Waits until every transaction has ended that had begun before the slot was made or tables were added to the publication, if tables are
+/// still to be read: the stream may lack its changes, and a snapshot that is taken now would not show them either.
+async fn wait_for_others(producer: &mut Producer, client: &Client) -> Result<()> {
+    if producer.has_waited || producer.position.tables.values().all(TableSnapshot::is_complete) {
+        return Ok(());
+    }
+    let plan = Arc::clone(&producer.plan);
+    wait_for_begun_transactions(&plan.server, client, |waiting| {
+        producer.warn(&format!(
+            "Postgres '{}': reading waits for transactions to end that had begun before: {}",
+            plan.server.name(),
+            waiting.transactions.join(", ")
+        ));
+    })
+    .await?;
+    producer.has_waited = true;
+    Ok(())
 }

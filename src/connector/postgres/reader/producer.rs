@@ -30,6 +30,8 @@ pub(super) struct Producer {
     pub(super) status: Arc<Status>,
     backoff: Backoff,
     past: Past,
+    /// Whether all transactions have been waited for that had begun before the tables' changes were streamed.
+    pub(super) has_waited: bool,
     /// Since when the server cannot be reached.
     lost_since: Option<Instant>,
     /// What the user has been told already.
@@ -58,6 +60,8 @@ impl Producer {
         Producer {
             plan,
             past: if position.stream.is_some() { Past::Checkpoint } else { Past::Nothing },
+            // Before anything of a table was kept.
+            has_waited: position.stream.is_some(),
             position,
             output,
             released,
@@ -89,9 +93,7 @@ impl Producer {
     /// Reads on one connection, from the position on.
     async fn read(&mut self) -> Result<()> {
         let mut prepared = prepare(self).await?;
-        if self.plan.reads_snapshot() || prepared.has_new_tables {
-            read_snapshots(self, &prepared).await?;
-        }
+        read_snapshots(self, &prepared).await?;
         if self.plan.is_snapshot_only() {
             return Ok(());
         }

@@ -1,4 +1,5 @@
 //! Readers of a real server, without a job: what they hand on, from which positions they go on, and what they say.
 
+mod new_tables;
 mod reading_job;
 mod retries;
