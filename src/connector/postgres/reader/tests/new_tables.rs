@@ -4,6 +4,7 @@ use tokio::time::timeout;
 
 use super::reading_job::{ANEW, NOT_TO_COME, ReadingJob, Start, create, read, wait_streaming};
 use crate::connector::postgres::testing::TestDatabase;
+use crate::options::JobResume;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_table_that_comes_later_is_read_when_transactions_that_had_begun_before_have_ended() {
@@ -66,4 +67,20 @@ async fn a_table_that_comes_later_is_read_to_its_end_whatever_comes_between() {
         assert_eq!(job.rows(1).await, ["+U 9 0"]);
     })
     .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_written_is_replaced_by_what_tables_hold_in_every_mode() {
+    for mode in ["initial", "latest-offset", "committed-offset"] {
+        TestDatabase::with(async |database| {
+            create(database, "t", 3).await;
+            let options = [("scan.startup.mode", mode)];
+            let start = Start { options: &options, resume: JobResume::Resnapshot, ..ANEW };
+            let mut job = ReadingJob::start(database, start);
+            assert_eq!(job.rows(3).await, read(1..=3), "{mode}");
+            database.run("INSERT INTO t VALUES (4, 4)").await;
+            assert_eq!(job.rows(4).await, read(1..=4), "{mode}");
+        })
+        .await;
+    }
 }
