@@ -9,6 +9,7 @@
 
 mod backoff;
 mod identity;
+mod lost_position;
 mod output;
 mod position;
 mod preparation;

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio_postgres::Client;
 
 use super::NOTHING;
+use super::lost_position::give_up_what_is_lost;
 use super::position::{StreamPosition, TableKey};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
@@ -16,9 +17,7 @@ use crate::connector::postgres::options::StartupMode;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::preflight::{self, DeclaredTable, SlotUse};
 use crate::connector::postgres::publication::{PublicationStep, prepare_publication};
-use crate::connector::postgres::slot::{
-    HeldSlot, NewSlot, SlotState, create_slot, drop_slot, inspect_slot,
-};
+use crate::connector::postgres::slot::{HeldSlot, NewSlot, SlotState, create_slot};
 use crate::connector::postgres::snapshot::{TableSnapshot, wait_for_begun_transactions};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::tables::{GeneratedColumns, load_tables};
@@ -60,19 +59,11 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     }
     let types = PgTypes::load(&client).await.map_err(|error| server.sql_error("reading its types", error))?;
     check_types(&plan, &tables, &types)?;
-    if forgets_slot(producer, &client).await? {
-        drop_slot(server, &client, &plan.slot).await?;
-    }
+    give_up_what_is_lost(producer, &client).await?;
     let followed = followed(producer, &tables);
     let declared = declared_tables(&plan, &tables, &followed);
-    let checked = preflight::check(
-        server,
-        &client,
-        &plan.stream,
-        slot_use(&plan, producer.position.stream.is_some()),
-        &declared,
-    )
-    .await?;
+    let checked =
+        preflight::check(server, &client, &plan.stream, slot_use(producer, &plan), &declared).await?;
     for note in &checked.notes {
         producer.warn(note);
     }
@@ -146,47 +137,19 @@ pub(super) async fn check_published(plan: &ReadPlan, client: &Client, tables: &[
     preflight::check_still_published(&plan.server, client, &plan.stream.publication, &declared).await
 }
 
-fn slot_use(plan: &ReadPlan, goes_on: bool) -> SlotUse<'_> {
+fn slot_use<'a>(producer: &Producer, plan: &'a ReadPlan) -> SlotUse<'a> {
     match plan.stream.startup {
         StartupMode::Snapshot => SlotUse::None,
         _ if !plan.context.is_insert => SlotUse::Temporary,
-        _ if goes_on => SlotUse::Restored(&plan.slot),
-        StartupMode::CommittedOffset => SlotUse::Existing(&plan.slot),
-        StartupMode::Initial | StartupMode::LatestOffset => SlotUse::Permanent(&plan.slot),
-    }
-}
-
-/// Returns whether the user wants to go on without what a slot has lost: then it is of no use, nor is the position in it.
-async fn forgets_slot(producer: &mut Producer, client: &Client) -> Result<bool> {
-    let plan = Arc::clone(&producer.plan);
-    let is_asked_for = match plan.context.resume {
-        JobResume::Skip => producer.is_resuming(),
-        JobResume::Resnapshot => !producer.output.has_begun() && producer.position.stream.is_none(),
-        JobResume::None | JobResume::Latest => false,
-    };
-    if !is_asked_for || plan.is_snapshot_only() || !plan.context.is_insert {
-        return Ok(false);
-    }
-    let slot = inspect_slot(&plan.server, client, &plan.slot).await?;
-    let position = producer.position.stream.as_ref().map(|stream| stream.lsn);
-    let is_lost = match &slot {
-        None => position.is_some(),
-        Some(slot) => {
-            slot.is_lost() || position.is_some_and(|lsn| slot.check_not_ahead_of(&plan.server, lsn).is_err())
+        _ if producer.position.stream.is_some() => SlotUse::Restored(&plan.slot),
+        // What the slot had is of no use to a job that goes on without it, nor to one that reads everything anew.
+        StartupMode::CommittedOffset
+            if !producer.has_given_up_position && plan.context.resume != JobResume::Resnapshot =>
+        {
+            SlotUse::Existing(&plan.slot)
         }
-    };
-    if is_lost && let Some(lsn) = position {
-        producer.warn(&format!(
-            "Postgres '{}': the job goes on from now: what changed since {lsn} and is lost stays missing",
-            plan.server.name()
-        ));
-        producer.position.stream = None;
-        // What was not read of the tables is read now, and what was counts as it is.
-        for snapshot in producer.position.tables.values_mut().filter(|snapshot| snapshot.is_complete()) {
-            *snapshot = TableSnapshot::Pure;
-        }
+        _ => SlotUse::Permanent(&plan.slot),
     }
-    Ok(is_lost && slot.is_some())
 }
 
 /// Makes the slot if the job begins, and checks that it has what comes next if the job goes on.

@@ -30,6 +30,8 @@ pub(super) struct Producer {
     pub(super) status: Arc<Status>,
     backoff: Backoff,
     past: Past,
+    /// Whether the position was given up, because what follows it is lost and the job is to go on without.
+    pub(super) has_given_up_position: bool,
     /// Whether all transactions have been waited for that had begun before the tables' changes were streamed.
     pub(super) has_waited: bool,
     /// Since when the server cannot be reached.
@@ -60,6 +62,7 @@ impl Producer {
         Producer {
             plan,
             past: if position.stream.is_some() { Past::Checkpoint } else { Past::Nothing },
+            has_given_up_position: false,
             // Before anything of a table was kept.
             has_waited: position.stream.is_some(),
             position,
