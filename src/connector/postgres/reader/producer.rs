@@ -95,6 +95,10 @@ impl Producer {
 
     /// Reads on one connection, from the position on.
     async fn read(&mut self) -> Result<()> {
+        if !self.plan.context.is_insert {
+            // Nothing has gone out, or it would not be tried again; and the slot has gone with its session.
+            self.position = ReaderPosition::default();
+        }
         let mut prepared = prepare(self).await?;
         read_snapshots(self, &prepared).await?;
         if self.plan.is_snapshot_only() {
