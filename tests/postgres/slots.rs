@@ -326,6 +326,70 @@ fn another_server_in_the_place_of_the_first_is_refused() {
 }
 
 #[test]
+fn a_standby_that_is_promoted_is_gone_on_with() {
+    let Some(server) = PostgresServer::start(&[]) else { return };
+    let proxy = crate::support::proxy::Proxy::start(server.port());
+    let mut pipeline = Pipeline::on(&server, "");
+    pipeline.through(&proxy);
+    pipeline.postgres.run(CREATE);
+    let mut running = pipeline.start(&pipeline.mirror("t", COLUMNS, &[]));
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2");
+    server.down(Shutdown::Fast);
+    server.make_standby();
+    server.up();
+    let attempts = proxy.attempt_count();
+    wait_until("the job has met the standby, and tries again", || {
+        let shown = running.shown();
+        assert!(!shown.contains("[ERROR]"), "{shown}");
+        if proxy.attempt_count() >= attempts + 2 { Ok(()) } else { Err(shown) }
+    });
+    server.promote();
+    pipeline.reconnect();
+    pipeline.postgres.wait_true("SELECT timeline_id = 2 FROM pg_control_checkpoint()");
+    pipeline.postgres.run("INSERT INTO t VALUES (3, 3)");
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2\n3|3");
+    pipeline.postgres.wait_acknowledged(pipeline.slot());
+    stop(&mut running);
+    // The position is one of the new line now.
+    pipeline.postgres.run("INSERT INTO t VALUES (4, 4)");
+    let mut running = pipeline.start(&pipeline.mirror("t", COLUMNS, &[]));
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2\n3|3\n4|4");
+}
+
+#[test]
+fn a_standby_that_has_not_got_as_far_as_the_job_is_refused() {
+    let Some(server) = PostgresServer::start(&[]) else { return };
+    let mut pipeline = Pipeline::on(&server, "");
+    stopped(&pipeline);
+    server.down(Shutdown::Fast);
+    server.keep_copy();
+    server.up();
+    pipeline.reconnect();
+    let mirror = pipeline.mirror("t", COLUMNS, &[]);
+    let mut running = pipeline.start(&mirror);
+    pipeline.wait_table(&mut running, "t", "id, n", "2|2\n3|3");
+    pipeline.postgres.run("INSERT INTO t VALUES (4, 4)");
+    pipeline.wait_table(&mut running, "t", "id, n", "2|2\n3|3\n4|4");
+    stop(&mut running);
+    server.down(Shutdown::Immediate);
+    server.fall_back();
+    server.make_standby();
+    server.up();
+    server.promote();
+    pipeline.reconnect();
+    // Its log is longer than what the job has read, and another.
+    pipeline.postgres.run("INSERT INTO t VALUES (5, 5)");
+    pipeline.postgres.run("CREATE TABLE filler AS SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
+    let said = pipeline.fail(&mirror);
+    for part in ["timeline", "SET 'lakehead.job.resume' = 'resnapshot'", "'skip'"] {
+        assert!(said.contains(part), "{part} in\n{said}");
+    }
+    // One of the ways on.
+    let mut running = pipeline.start(&format!("SET 'lakehead.job.resume' = 'resnapshot';\n{mirror}"));
+    pipeline.wait_table(&mut running, "t", "id, n", "2|2\n3|3\n5|5");
+}
+
+#[test]
 fn a_job_that_starts_anew_into_a_table_with_rows_is_told_so() {
     let Some(pipeline) = Pipeline::create() else { return };
     stopped(&pipeline);

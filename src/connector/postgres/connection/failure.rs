@@ -36,7 +36,10 @@ pub(super) fn of_stream(server: &PgServer, doing: &str, error: &PgWireError) -> 
             &login_hint(server.settings()),
         ),
         PgWireError::Tls(text) => of_connection(server, doing, text, !is_cut_off(text)),
-        PgWireError::Io(_) | PgWireError::Task(_) => of_connection(server, doing, &error.to_string(), false),
+        // The last is the session's end, where it was noticed by a call that was dropped meanwhile.
+        PgWireError::Io(_) | PgWireError::Task(_) | PgWireError::Internal(_) => {
+            of_connection(server, doing, &error.to_string(), false)
+        }
         // What was sent is not what the protocol allows: a second attempt gets the same.
         _ => Error::new(ErrorKind::Rejected, told(server, doing, &error.to_string())),
     }

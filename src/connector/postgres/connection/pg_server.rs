@@ -24,6 +24,10 @@ const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
 
+/// How soon it is noticed while it owes us the receipt of a question: then no probes are sent, and the question is sent again and again
+/// instead, for a quarter of an hour if nothing else is said.
+const RECEIPT_WAIT: Duration = Duration::from_secs(60);
+
 /// A database of a server. Clones are cheap.
 #[derive(Debug, Clone)]
 pub(in crate::connector::postgres) struct PgServer {
@@ -104,7 +108,8 @@ impl PgServer {
             .options(SESSION_SETTINGS)
             .keepalives_idle(KEEPALIVE_IDLE)
             .keepalives_interval(KEEPALIVE_INTERVAL)
-            .keepalives_retries(KEEPALIVE_RETRIES);
+            .keepalives_retries(KEEPALIVE_RETRIES)
+            .tcp_user_timeout(RECEIPT_WAIT);
         config
     }
 
@@ -113,6 +118,27 @@ impl PgServer {
         let limit = self.settings.connect_timeout.as_secs_f64();
         Error::unavailable(format!("Postgres '{}': connecting took longer than {limit} s", self.name))
             .hint("Check 'hostname' and 'port', and what stands between; 'connect.timeout' is how long it may take.")
+    }
+
+    /// Waits for the answer to a question that takes the server no time: as long as it may take to let us in.
+    ///
+    /// # Errors
+    /// The server refuses, the connection is lost, or no answer comes (unavailable).
+    pub(in crate::connector::postgres) async fn answer<T>(
+        &self,
+        doing: &str,
+        question: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+    ) -> Result<T> {
+        match tokio::time::timeout(self.settings.connect_timeout, question).await {
+            Ok(answer) => answer.map_err(|error| self.sql_error(doing, error)),
+            Err(_) => Err(self.no_answer(doing)),
+        }
+    }
+
+    /// Says that the server took too long to answer.
+    pub(super) fn no_answer(&self, doing: &str) -> Error {
+        let limit = self.settings.connect_timeout.as_secs_f64();
+        Error::unavailable(format!("Postgres '{}': {doing}: no answer in {limit} s", self.name))
     }
 
     /// Converts an error of SQL. `doing` says what was tried, such as `reading table public.orders`.
@@ -127,5 +153,32 @@ impl PgServer {
     /// Converts an error of a replication session likewise.
     pub(in crate::connector::postgres) fn stream_error(&self, doing: &str, error: &PgWireError) -> Error {
         failure::of_stream(self, doing, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connector::postgres::settings::Password;
+    use crate::connector::postgres_tls::TlsSettings;
+
+    #[test]
+    fn a_peer_that_has_vanished_is_noticed_within_a_minute_with_or_without_a_question() {
+        let server = PgServer::new(ServerSettings {
+            host: "h".to_owned(),
+            port: 5432,
+            user: "u".to_owned(),
+            password: Password::new("p"),
+            database: "d".to_owned(),
+            tls: TlsSettings { mode: TlsMode::Disable, root_certificate: None },
+            connect_timeout: Duration::from_secs(1),
+            connect_retries: 0,
+        });
+        let config = server.config();
+        let minute = Duration::from_secs(60);
+        assert!(config.get_tcp_user_timeout().is_some_and(|wait| *wait <= minute));
+        let probes = config.get_keepalives_retries().unwrap_or_default();
+        let interval = config.get_keepalives_interval().unwrap_or_default();
+        assert!(probes > 0 && config.get_keepalives_idle() + interval * probes <= minute);
     }
 }

@@ -13,10 +13,15 @@ use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::ServerSettings;
 use crate::connector::postgres::table::quoted;
 use crate::connector::postgres_tls::TlsMode;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// How often the server is told what it may forget, at most; also how often it hears of us while nobody takes what it sends.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
+
+/// How long the library waits for the server before it says something by itself. That would be worse than nothing: the server asks for a
+/// sign of life when it has not heard of us for half of its own time-out, and its question is all that an idle server ever says. So this
+/// is longer than any time-out can be.
+const WORD_BY_ITSELF: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// How many messages wait for whoever takes them. Rows may be large, so few; the sockets' buffers hold more.
 const MESSAGES_MAX: usize = 1024;
@@ -74,6 +79,7 @@ impl ReplicationSession {
         // Nothing is acknowledged by starting: earlier checkpoints may still be needed.
         .with_ack_lsn(pgwire_replication::Lsn::ZERO)
         .with_status_interval(STATUS_INTERVAL)
+        .with_wakeup_interval(WORD_BY_ITSELF)
         .with_buffer_size(MESSAGES_MAX);
         let refused = |error| server.stream_error("connecting", &error);
         let mut client = ReplicationClient::connect_gated(config).await.map_err(refused)?;
@@ -131,11 +137,30 @@ impl ReplicationSession {
         self.sender_timeout
     }
 
-    /// Runs SQL or a replication command.
+    /// Runs SQL or a replication command that takes the server no time.
+    ///
+    /// # Errors
+    /// The server refuses, the connection is lost, or no answer comes (unavailable): then the session is over.
+    pub(in crate::connector::postgres) async fn query(
+        &mut self,
+        doing: &str,
+        command: &str,
+    ) -> Result<Vec<QueryRow>> {
+        let limit = self.server.settings().connect_timeout;
+        match tokio::time::timeout(limit, self.query_without_limit(doing, command)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.abort();
+                Err(self.server.no_answer(doing))
+            }
+        }
+    }
+
+    /// Runs a command that may take any time, and whose caller looks whether it still runs.
     ///
     /// # Errors
     /// The server refuses, or the connection is lost.
-    pub(in crate::connector::postgres) async fn query(
+    pub(in crate::connector::postgres) async fn query_without_limit(
         &mut self,
         doing: &str,
         command: &str,
@@ -159,11 +184,7 @@ impl ReplicationSession {
             Ok(Err(error)) => Err(self.server.stream_error(&doing, &error)),
             Err(_) => {
                 self.client.abort();
-                Err(Error::unavailable(format!(
-                    "Postgres '{}': {doing}: no answer in {} s",
-                    self.server.name(),
-                    limit.as_secs_f64()
-                )))
+                Err(self.server.no_answer(&doing))
             }
         }
     }

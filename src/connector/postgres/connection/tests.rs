@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::{Password, ServerSettings};
-use crate::connector::postgres::testing::TestDatabase;
+use crate::connector::postgres::testing::{Relay, TestDatabase};
 use crate::connector::postgres_tls::TlsMode;
 use crate::error::{Error, ErrorKind};
 
@@ -221,6 +221,24 @@ async fn sessions_write_values_alike_whatever_the_role_has_set() {
         let sql: String = client.query_one(query, &[]).await.unwrap().get(0);
         let rows = session(&role).await.unwrap().query("asking", query).await.unwrap();
         assert_eq!([sql.as_str(), text(&rows, 0).unwrap().as_str()], [expected, expected]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_answers_is_given_up() {
+    TestDatabase::with(async |database| {
+        let relay = Relay::start(database.server.settings().port).await;
+        let server = relay.server(database);
+        let client = server.connect().await.unwrap();
+        let mut session = session(&server).await.unwrap();
+        relay.stall();
+        let error = server.answer("asking", client.query_one("SELECT 1", &[])).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.message().ends_with("asking: no answer in 1 s"), "{error}");
+        let error = session.query("asking", "SELECT 1").await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.message().ends_with("asking: no answer in 1 s"), "{error}");
     })
     .await;
 }

@@ -88,6 +88,23 @@ pub(super) async fn check_still_published(
     published::check_kept(server, client, publication, declared).await
 }
 
+/// Checks that a job that goes on has met the server that writes. In a failover it may meet a standby for a while.
+///
+/// # Errors
+/// It is a standby, or the server cannot be asked (both unavailable).
+pub(super) async fn check_primary(server: &PgServer, client: &Client) -> Result<()> {
+    const DOING: &str = "asking whether it is a standby";
+    let row = server.answer(DOING, client.query_typed_one("SELECT pg_is_in_recovery()", &[])).await?;
+    if !row.try_get::<_, bool>(0).map_err(|error| server.sql_error(DOING, error))? {
+        return Ok(());
+    }
+    Err(Error::unavailable(format!(
+        "Postgres '{}': it is a standby, which is not promoted yet",
+        server.name()
+    ))
+    .hint("If it is to stay one, set 'hostname' and 'port' to the primary server."))
+}
+
 /// Checks everything that would fail later, in the order in which a user would put it right. Touches nothing.
 ///
 /// # Errors

@@ -8,6 +8,8 @@
 //! A task of its own does the work, because a job asks its readers in calls that it may drop at any time.
 
 mod backoff;
+mod identity;
+mod lost_position;
 mod output;
 mod position;
 mod preparation;
@@ -18,6 +20,8 @@ mod snapshot_phase;
 mod status;
 mod stream_phase;
 mod table_routes;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use std::sync::Arc;

@@ -11,19 +11,21 @@ use tokio::time::{Instant, sleep_until, timeout};
 use tokio_postgres::Client;
 
 use super::NOTHING;
+use super::identity::check_identity;
 use super::position::StreamPosition;
-use super::preparation::{Prepared, check_identity, check_published};
+use super::preparation::{Prepared, check_published};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
 use super::table_routes::TableRoutes;
 use super::transaction::OpenTransaction;
 use crate::connector::postgres::change_decoder::{ChangeDecoder, Transaction};
+use crate::connector::postgres::connection::ReplicationSession;
 use crate::connector::postgres::mutation::Rule;
 use crate::connector::postgres::options::TruncatePolicy;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::pgoutput::{Lsn, Message, OldTuple, Parser, Relation, Tuple};
 use crate::connector::postgres::slot::{HeldSlot, inspect_slot};
-use crate::connector::postgres::snapshot::{Coverage, all_ended_by, widen};
+use crate::connector::postgres::snapshot::{Coverage, all_ended_by, next_transaction, widen};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::wal_stream::{PgWalStream, WalMessage, WalStream};
 use crate::error::{Error, Result};
@@ -45,6 +47,9 @@ const LOOKS_UNTIL_PURE: Duration = Duration::from_millis(500);
 
 /// How long the answer to a small question may take.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
+
+/// After how long a connection has lasted on which nothing comes.
+const LASTING: Duration = Duration::from_secs(60);
 
 /// At which parts of `max_slot_wal_keep_size` the user is warned, in percent.
 const WARNINGS: [i64; 2] = [80, 50];
@@ -70,6 +75,8 @@ pub(super) struct StreamPhase<'a> {
     open_bytes: usize,
     /// Near which the numbers of transactions are.
     xid_near: u64,
+    /// Until the connection has shown that it is good for something.
+    trial: Option<Trial>,
     /// When the stream has passed this, every change counts.
     pure_behind: Option<Lsn>,
     next_look: Instant,
@@ -78,6 +85,20 @@ pub(super) struct StreamPhase<'a> {
     needs_boundary: bool,
     /// When the last transaction was committed, if there may be more to read.
     commit_time: Option<i64>,
+}
+
+/// A new connection. That it can be made says little: what has ended the one before may end it as soon.
+#[derive(Debug)]
+struct Trial {
+    from: StreamPosition,
+    since: Instant,
+}
+
+impl Trial {
+    /// Returns whether reading has come on, or the connection has lasted.
+    fn is_stood(&self, position: &StreamPosition, now: Instant) -> bool {
+        position.lsn != self.from.lsn || position.within != self.from.within || now >= self.since + LASTING
+    }
 }
 
 impl<'a> StreamPhase<'a> {
@@ -91,7 +112,7 @@ impl<'a> StreamPhase<'a> {
         held: Option<HeldSlot>,
     ) -> Result<StreamPhase<'a>> {
         let plan = Arc::clone(&producer.plan);
-        let Some(position) = producer.position.stream.clone() else {
+        let Some(mut position) = producer.position.stream.clone() else {
             return Err(Error::internal("changes are to be read without a slot"));
         };
         let stream = match held {
@@ -99,9 +120,10 @@ impl<'a> StreamPhase<'a> {
             Some(held) => held.start().await?,
             None => {
                 let publication = &plan.stream.publication;
-                let stream = PgWalStream::start(&plan.server, &plan.slot, publication, position.lsn).await?;
-                check_identity(&plan, &position, stream.identity())?;
-                stream
+                let mut session =
+                    ReplicationSession::open(&plan.server, &plan.slot, publication, position.lsn).await?;
+                check_identity(&plan, &mut position, &mut session).await?;
+                PgWalStream::of_session(session, &plan.slot).await?
             }
         };
         let Prepared { client, tables, types, .. } = prepared;
@@ -112,7 +134,9 @@ impl<'a> StreamPhase<'a> {
         let now = Instant::now();
         producer.status.streaming();
         Ok(StreamPhase {
-            xid_near: routes.xid_max().unwrap_or_default(),
+            // The stream's transactions lie before it, by less than half of what their numbers tell apart.
+            xid_near: next_transaction(&plan.server, &client).await?,
+            trial: Some(Trial { from: position.clone(), since: now }),
             producer,
             plan,
             stream,
@@ -144,8 +168,12 @@ impl<'a> StreamPhase<'a> {
                     None => continue,
                 },
             };
-            self.producer.connected();
+            self.producer.heard();
             self.take(message).await?;
+            if self.trial.as_ref().is_some_and(|trial| trial.is_stood(&self.position, Instant::now())) {
+                self.trial = None;
+                self.producer.connected();
+            }
         }
     }
 
@@ -417,4 +445,29 @@ impl<'a> StreamPhase<'a> {
 fn outside() -> Error {
     Error::data("the stream has a change outside of any transaction")
         .hint("The server speaks a protocol that is not known, or the connection has damaged it.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connector::postgres::reader::position::WithinTransaction;
+
+    #[test]
+    fn a_connection_has_stood_its_trial_when_reading_has_come_on_or_a_minute_has_passed() {
+        let from = StreamPosition {
+            system: "7".to_owned(),
+            timeline: 1,
+            slot: "s".to_owned(),
+            lsn: Lsn(100),
+            within: None,
+        };
+        let since = Instant::now();
+        let trial = Trial { from: from.clone(), since };
+        // A server that lets us in, says that it is there, and fails again.
+        assert!(!trial.is_stood(&from, since + Duration::from_secs(1)));
+        assert!(trial.is_stood(&from, since + Duration::from_secs(60)));
+        assert!(trial.is_stood(&StreamPosition { lsn: Lsn(101), ..from.clone() }, since));
+        let within = Some(WithinTransaction { commit: Lsn(120), changes: 1 });
+        assert!(trial.is_stood(&StreamPosition { within, ..from }, since));
+    }
 }

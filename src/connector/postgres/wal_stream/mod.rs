@@ -5,10 +5,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::FutureExt;
-use pgwire_replication::{ReplicationClient, ReplicationEvent};
+use pgwire_replication::{PgWireError, ReplicationClient, ReplicationEvent};
 use tokio::time::Instant;
 
-use super::connection::{PgServer, ReplicationSession, SystemIdentity};
+use super::connection::{PgServer, ReplicationSession};
 use super::pgoutput::Lsn;
 use crate::error::{Error, Result};
 
@@ -65,7 +65,6 @@ pub(super) struct PgWalStream {
     server: PgServer,
     client: ReplicationClient,
     slot: String,
-    identity: SystemIdentity,
     /// How long the server may be silent: it gives word after half of its own time-out.
     silence_max: Duration,
     /// Since when nothing has come, if anybody waits for it.
@@ -78,6 +77,7 @@ impl PgWalStream {
     ///
     /// # Errors
     /// The slot is not there, is in use (unavailable) or lost; the server cannot be reached (unavailable) or refuses.
+    #[cfg(test)]
     pub(super) async fn start(
         server: &PgServer,
         slot: &str,
@@ -88,21 +88,15 @@ impl PgWalStream {
         PgWalStream::of_session(session, slot).await
     }
 
-    /// Reads the slot that the session was opened for.
+    /// Reads the slot that the session was opened for, from where it was opened.
     ///
     /// # Errors
-    /// As `start`.
+    /// The slot is not there, is in use (unavailable) or lost; the connection is lost (unavailable).
     pub(super) async fn of_session(session: ReplicationSession, slot: &str) -> Result<PgWalStream> {
         let server = session.server().clone();
-        let identity = session.identity().clone();
         let silence_max = session.sender_timeout() * 3 / 2;
         let client = session.start(slot).await?;
-        Ok(PgWalStream { server, client, slot: slot.to_owned(), identity, silence_max, waiting_since: None })
-    }
-
-    /// Returns which server sends.
-    pub(super) fn identity(&self) -> &SystemIdentity {
-        &self.identity
+        Ok(PgWalStream { server, client, slot: slot.to_owned(), silence_max, waiting_since: None })
     }
 
     fn doing(&self) -> String {
@@ -117,7 +111,8 @@ impl PgWalStream {
         self.waiting_since = None;
         match received {
             Ok(Some(event)) => self.converted(event),
-            Ok(None) => Err(Error::unavailable(format!(
+            // The second is said when the call that met the end was dropped, and its reason with it.
+            Ok(None) | Err(PgWireError::Internal(_)) => Err(Error::unavailable(format!(
                 "Postgres '{}': {}: the server has ended the stream",
                 self.server.name(),
                 self.doing()
