@@ -9,11 +9,12 @@ use pgwire_replication::{ReplicationClient, ReplicationConfig, SslMode, TlsConfi
 
 use super::PgServer;
 use super::pg_server::{APPLICATION_NAME, SESSION_SETTINGS};
+use super::socket_thread::SocketThread;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::ServerSettings;
 use crate::connector::postgres::table::quoted;
 use crate::connector::postgres_tls::TlsMode;
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// How often the server is told what it may forget, at most; also how often it hears of us while nobody takes what it sends.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
@@ -23,8 +24,8 @@ const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 /// is longer than any time-out can be.
 const WORD_BY_ITSELF: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How many messages wait for whoever takes them. Rows may be large, so few; the sockets' buffers hold more.
-const MESSAGES_MAX: usize = 1024;
+/// How many messages the client reads ahead. Each may be a row of many megabytes, so few; the socket's buffer holds more small ones.
+const MESSAGES_MAX: usize = 64;
 
 /// What the server believes of a receiver when its own time-out is off: without one it never says that it is still there.
 const SENDER_TIMEOUT_INSTEAD_OF_NONE: Duration = Duration::from_secs(60);
@@ -42,6 +43,8 @@ pub(in crate::connector::postgres) struct SystemIdentity {
 pub(in crate::connector::postgres) struct ReplicationSession {
     server: PgServer,
     client: ReplicationClient,
+    /// On which the client lives.
+    thread: SocketThread,
     identity: SystemIdentity,
     /// After how much silence of a receiver the server gives it up; it says something itself in half of that.
     sender_timeout: Duration,
@@ -82,7 +85,12 @@ impl ReplicationSession {
         .with_wakeup_interval(WORD_BY_ITSELF)
         .with_buffer_size(MESSAGES_MAX);
         let refused = |error| server.stream_error("connecting", &error);
-        let mut client = ReplicationClient::connect_gated(config).await.map_err(refused)?;
+        let thread = SocketThread::start()?;
+        // The client's task is one of the runtime in which it is made.
+        let connecting = thread.runtime().spawn(ReplicationClient::connect_gated(config)).await;
+        let connecting =
+            connecting.map_err(|error| Error::internal("a stream's client is gone").caused_by(error))?;
+        let mut client = connecting.map_err(refused)?;
         // The connection is made by the first command.
         let identified = tokio::time::timeout(settings.connect_timeout, client.identify_system()).await;
         let Ok(identified) = identified else {
@@ -93,6 +101,7 @@ impl ReplicationSession {
         let mut session = ReplicationSession {
             server: server.clone(),
             client,
+            thread,
             identity: SystemIdentity {
                 system_id: identified.system_id,
                 timeline: identified.timeline,
@@ -172,7 +181,10 @@ impl ReplicationSession {
     ///
     /// # Errors
     /// The slot is not there, is in use (unavailable) or lost, or the connection is.
-    pub(in crate::connector::postgres) async fn start(mut self, slot: &str) -> Result<ReplicationClient> {
+    pub(in crate::connector::postgres) async fn start(
+        mut self,
+        slot: &str,
+    ) -> Result<(ReplicationClient, SocketThread)> {
         let doing = format!("reading replication slot {slot}");
         let limit = self.server.settings().connect_timeout;
         let started = async {
@@ -180,7 +192,7 @@ impl ReplicationSession {
             self.client.wait_started().await
         };
         match tokio::time::timeout(limit, started).await {
-            Ok(Ok(())) => Ok(self.client),
+            Ok(Ok(())) => Ok((self.client, self.thread)),
             Ok(Err(error)) => Err(self.server.stream_error(&doing, &error)),
             Err(_) => {
                 self.client.abort();
