@@ -147,8 +147,10 @@ impl BinaryForm {
             BinaryForm::Oid => {
                 fill.integer(|bytes| array(bytes).map(|bytes| i64::from(u32::from_be_bytes(bytes))))
             }
+            // A NaN has many forms, and what computed it decides which one is sent; from a text it has but one.
             BinaryForm::Float4 => fill.each(|bytes, values| {
                 let value = f32::from_be_bytes(array(bytes)?);
+                let value = if value.is_nan() { f32::NAN } else { value };
                 if let ColumnValues::Float32(values) = values {
                     values.push(value);
                 }
@@ -156,6 +158,7 @@ impl BinaryForm {
             }),
             BinaryForm::Float8 => fill.each(|bytes, values| {
                 let value = f64::from_be_bytes(array(bytes)?);
+                let value = if value.is_nan() { f64::NAN } else { value };
                 if let ColumnValues::Float64(values) = values {
                     values.push(value);
                 }
