@@ -115,6 +115,40 @@ impl PgServer {
             .hint("Check 'hostname' and 'port', and what stands between; 'connect.timeout' is how long it may take.")
     }
 
+    /// Waits for the answer to a question, which has so much time: a connection that is dead has none, and says nothing of that.
+    ///
+    /// # Errors
+    /// The server refuses, or has not answered in time (unavailable).
+    pub(in crate::connector::postgres) async fn answer<T>(
+        &self,
+        doing: &str,
+        limit: Duration,
+        answer: impl Future<Output = Result<T, tokio_postgres::Error>>,
+    ) -> Result<T> {
+        self.in_time(doing, limit, async { answer.await.map_err(|error| self.sql_error(doing, error)) }).await
+    }
+
+    /// Waits likewise for what takes several questions.
+    ///
+    /// # Errors
+    /// Those of what is waited for; or it has not come in time (unavailable).
+    pub(in crate::connector::postgres) async fn in_time<T>(
+        &self,
+        doing: &str,
+        limit: Duration,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match tokio::time::timeout(limit, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(Error::unavailable(format!(
+                "Postgres '{}': {doing}: no answer in {} s",
+                self.name,
+                limit.as_secs_f64()
+            ))
+            .hint("The connection may be dead; or the server lets it wait, as for a table that somebody has locked.")),
+        }
+    }
+
     /// Converts an error of SQL. `doing` says what was tried, such as `reading table public.orders`.
     pub(in crate::connector::postgres) fn sql_error(
         &self,

@@ -18,6 +18,8 @@ mod snapshot_phase;
 mod status;
 mod stream_phase;
 mod table_routes;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use std::sync::Arc;

@@ -28,6 +28,10 @@ use crate::options::JobResume;
 /// How long a new slot may wait for transactions that run.
 const SLOT_WAIT: Duration = Duration::from_secs(600);
 
+/// How long the server may take to answer what has to be known before anything is read. Whoever prepares waits for nothing else, so a
+/// connection that is dead would never be noticed.
+const ANSWER_WAIT: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(60) };
+
 /// What reading needs.
 pub(super) struct Prepared {
     pub(super) client: Client,
@@ -54,29 +58,29 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     };
     let mut tables = Vec::with_capacity(plan.tables.len());
     for declared in &plan.tables {
-        tables.push(load_tables(server, &client, &declared.settings.selection, generated).await?);
+        let loaded = load_tables(server, &client, &declared.settings.selection, generated);
+        tables.push(server.in_time("looking at its tables", ANSWER_WAIT, loaded).await?);
     }
-    let types = PgTypes::load(&client).await.map_err(|error| server.sql_error("reading its types", error))?;
+    let types = server.answer("reading its types", ANSWER_WAIT, PgTypes::load(&client)).await?;
     check_types(&plan, &tables, &types)?;
-    if forgets_slot(producer, &client).await? {
-        drop_slot(server, &client, &plan.slot).await?;
+    let at_slot = format!("looking at replication slot {}", plan.slot);
+    if server.in_time(&at_slot, ANSWER_WAIT, forgets_slot(producer, &client)).await? {
+        server.in_time(&at_slot, ANSWER_WAIT, drop_slot(server, &client, &plan.slot)).await?;
     }
     let followed = followed(producer, &tables);
     let declared = declared_tables(&plan, &tables, &followed);
-    let checked = preflight::check(
-        server,
-        &client,
-        &plan.stream,
-        slot_use(&plan, producer.position.stream.is_some()),
-        &declared,
-    )
-    .await?;
+    let slot = slot_use(&plan, producer.position.stream.is_some());
+    let checked = preflight::check(server, &client, &plan.stream, slot, &declared);
+    let checked = server.in_time("checking what reading needs", ANSWER_WAIT, checked).await?;
     for note in &checked.notes {
         producer.warn(note);
     }
     let mut prepared = Prepared { client, tables, types, held: None, has_new_tables: false };
     if !plan.is_snapshot_only() {
-        prepare_publication(server, &prepared.client, &plan.stream.publication, &checked.publication).await?;
+        let publication = &plan.stream.publication;
+        let made = prepare_publication(server, &prepared.client, publication, &checked.publication);
+        // It may have to wait for locks, as a slot for transactions.
+        server.in_time(&format!("preparing publication {publication}"), SLOT_WAIT, made).await?;
         prepare_slot(producer, &mut prepared, checked.slot).await?;
     }
     note_tables(producer, &mut prepared);

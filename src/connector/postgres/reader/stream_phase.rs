@@ -46,6 +46,9 @@ const LOOKS_UNTIL_PURE: Duration = Duration::from_millis(500);
 /// How long the answer to a small question may take.
 const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
+/// How long it may take to look a table up that is described anew, for which the server may have to look at all of them.
+const LOOK_UP_WAIT: Duration = Duration::from_secs(60);
+
 /// At which parts of `max_slot_wal_keep_size` the user is warned, in percent.
 const WARNINGS: [i64; 2] = [80, 50];
 
@@ -247,9 +250,11 @@ impl<'a> StreamPhase<'a> {
     }
 
     async fn define(&mut self, relation: &Relation<'_>) -> Result<()> {
+        let plan = Arc::clone(&self.plan);
         let position = &mut self.producer.position;
         let (decoders, types) = (&mut self.decoders, &mut self.types);
-        let notices = self.routes.define(relation, decoders, types, &self.client, position).await?;
+        let defined = self.routes.define(relation, decoders, types, &self.client, position);
+        let notices = plan.server.in_time("looking at its tables", LOOK_UP_WAIT, defined).await?;
         for notice in notices {
             self.producer.warn(&notice);
         }

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use crate::connector::postgres::connection::PgServer;
 use crate::connector::postgres::pgoutput::Lsn;
@@ -14,6 +14,12 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_
 
 /// After how long a wait is reported for the first time, and then again and again.
 const REPORTS_EVERY: Duration = Duration::from_secs(5);
+
+/// How long one answer may take, however long the transactions do: a connection that is dead would be waited for as well.
+const ANSWER_WAIT: Duration = Duration::from_secs(60);
+
+/// What is said to be done.
+const DOING: &str = "asking for the transactions in progress";
 
 /// What keeps a barrier from opening.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,10 +74,7 @@ pub(in crate::connector::postgres) async fn all_ended_by(
 ) -> Result<Option<Lsn>> {
     // The snapshot of a statement is taken before its functions are called: the position is the later of the two.
     let query = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint";
-    let row = client
-        .query_typed_one(query, &[])
-        .await
-        .map_err(|error| server.sql_error("asking for the transactions in progress", error))?;
+    let row = server.answer(DOING, ANSWER_WAIT, client.query_typed_one(query, &[])).await?;
     let oldest: u64 = number(row.try_get(0).ok())?;
     let position: i64 =
         row.try_get(1).map_err(|error| server.sql_error("asking for the position of the log", error))?;
@@ -82,10 +85,7 @@ pub(in crate::connector::postgres) async fn all_ended_by(
 async fn transactions(server: &PgServer, client: &Client) -> Result<(u64, u64)> {
     let query =
         "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, pg_snapshot_xmax(pg_current_snapshot())::text";
-    let row = client
-        .query_typed_one(query, &[])
-        .await
-        .map_err(|error| server.sql_error("asking for the transactions in progress", error))?;
+    let row = server.answer(DOING, ANSWER_WAIT, client.query_typed_one(query, &[])).await?;
     Ok((number(row.try_get(0).ok())?, number(row.try_get(1).ok())?))
 }
 
@@ -102,9 +102,7 @@ async fn in_progress(server: &PgServer, client: &Client, below: u64) -> Result<V
         WHERE l.locktype = 'transactionid' AND l.granted \
         AND pg_snapshot_xmax(pg_current_snapshot())::text::bigint - age(l.transactionid) < $1 ORDER BY holder";
     let below = below.cast_signed();
-    let rows = client
-        .query_typed(query, &[(&below, Type::INT8)])
-        .await
-        .map_err(|error| server.sql_error("asking for the transactions in progress", error))?;
+    let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&below, Type::INT8)];
+    let rows = server.answer(DOING, ANSWER_WAIT, client.query_typed(query, &parameters)).await?;
     Ok(rows.iter().filter_map(|row| row.try_get(0).ok()).collect())
 }
