@@ -54,7 +54,9 @@ pub(super) struct Comparison {
 
 impl Comparison {
     fn new(types: &PgTypes, oid: u32) -> Option<Comparison> {
-        let below = types.get(types.below_domains(oid, -1).0)?;
+        // Of a domain, its values need no more than the type below it, and the role no right to use the domain.
+        let (oid, _) = types.below_domains(oid, -1);
+        let below = types.get(oid)?;
         let schema = if below.kind == TypeKind::Base { below.schema.as_str() } else { "pg_catalog" };
         Some(Comparison { operator_schema: quoted(schema), type_name: types.sql(oid).ok()? })
     }

@@ -149,7 +149,10 @@ fn hint(settings: &ServerSettings, code: &str, message: &str) -> String {
             "Policies would hide rows from '{}'. Run as a superuser: ALTER ROLE {user} BYPASSRLS;",
             settings.user
         ),
-        "42501" => format!("Grant user '{}' what it says.", settings.user),
+        "42501" => match message.strip_prefix("permission denied for schema ") {
+            Some(schema) => format!("Run as its owner: GRANT USAGE ON SCHEMA {} TO {user};", quoted(schema)),
+            None => format!("Grant user '{}' what it says.", settings.user),
+        },
         _ => String::new(),
     }
 }
