@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pgwire_replication::PgWireError;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
 
 use super::failure;
 use crate::connector::postgres::settings::ServerSettings;
@@ -80,13 +81,25 @@ impl PgServer {
         let config = self.config();
         if self.settings.tls.mode == TlsMode::Disable {
             let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
-            tokio::spawn(connection);
-            return Ok(client);
+            return self.begin(client, connection).await;
         }
         let connector = connector_that_learns(&self.settings.tls, presented)?;
         let (client, connection) = config.connect(connector).await.map_err(failed)?;
+        self.begin(client, connection).await
+    }
+
+    async fn begin<S>(&self, client: Client, connection: Connection<Socket, S>) -> Result<Client>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let knows_encoding = connection.parameter("server_encoding") != Some("SQL_ASCII");
         // What goes wrong meanwhile is told to who asks.
         tokio::spawn(connection);
+        if !knows_encoding {
+            // Or it would refuse to send what is not UTF-8, and not say where that is.
+            let raw = client.batch_execute("SET client_encoding = 'SQL_ASCII'").await;
+            raw.map_err(|error| self.sql_error("connecting", error))?;
+        }
         Ok(client)
     }
 

@@ -1,5 +1,6 @@
 //! Copies, whole and in pieces, and beside the stream of the same rows.
 
+mod databases;
 mod same_cells;
 
 use arrow::array::AsArray;
@@ -206,8 +207,10 @@ fn not_a_number_has_one_form_whatever_computed_it() {
     decoder.push(&Bytes::from(copy(&[vec![Some(f4), Some(f8)]]))).unwrap();
     let batch = decoder.take().unwrap();
     let columns = batch.rows().columns();
-    let bits =
-        (columns[0].as_primitive::<Float32Type>().value(0), columns[1].as_primitive::<Float64Type>().value(0));
+    let bits = (
+        columns[0].as_primitive::<Float32Type>().value(0),
+        columns[1].as_primitive::<Float64Type>().value(0),
+    );
     assert_eq!((bits.0.to_bits(), bits.1.to_bits()), (f32::NAN.to_bits(), f64::NAN.to_bits()));
 }
 

@@ -15,9 +15,7 @@ use crate::connector::postgres::settings::TableSelection;
 use crate::connector::postgres::tables::{GeneratedColumns, load_tables};
 use crate::connector::postgres::testing::{Recording, TestDatabase};
 use crate::connector::postgres::values::{SourceType, ValueReader};
-use crate::schema::TypeRoot::{
-    Array, Boolean, Date, Decimal, Map, SmallInt, Time, TimestampLtz, TinyInt,
-};
+use crate::schema::TypeRoot::{Array, Boolean, Date, Decimal, Map, SmallInt, Time, TimestampLtz, TinyInt};
 
 /// Types that the recordings do not have: those of extensions, rows of tables, domains of all sorts, arrays of texts that are cut or
 /// quoted in their own way.
@@ -61,7 +59,12 @@ fn declarable() -> Vec<TypeRoot> {
 }
 
 /// Returns the rows of a table by copying them, in the order of their ids.
-async fn copied(client: &Client, shape: &RowShape, table: &PgTable, types: &PgTypes) -> Result<ArrayRef> {
+pub(super) async fn copied(
+    client: &Client,
+    shape: &RowShape,
+    table: &PgTable,
+    types: &PgTypes,
+) -> Result<ArrayRef> {
     let plan = CopyPlan::new(shape, table, types, "app")?;
     let sql = format!(
         "COPY (SELECT {} FROM {} AS t ORDER BY id) TO STDOUT (FORMAT binary)",
@@ -78,7 +81,12 @@ async fn copied(client: &Client, shape: &RowShape, table: &PgTable, types: &PgTy
 }
 
 /// Returns the rows of a table as the stream brings them.
-fn streamed(messages: &[Vec<u8>], shape: &RowShape, table: &PgTable, types: &PgTypes) -> Result<ArrayRef> {
+pub(super) fn streamed(
+    messages: &[Vec<u8>],
+    shape: &RowShape,
+    table: &PgTable,
+    types: &PgTypes,
+) -> Result<ArrayRef> {
     let mut decoder = ChangeDecoder::new(shape.clone(), "app");
     let mut parser = Parser::default();
     for message in messages {
