@@ -155,9 +155,9 @@ impl RelationBinding {
                 }
                 (Some(target), Some(Some(known))) if known.source != column.source => {
                     let declared = &shape.physical[target.column].data_type;
-                    let (old, new) = (&known.source.name, &column.source.name);
+                    let (old, new) = column.source.told_from(&known.source);
                     notices.push(format!(
-                        "column '{name}' of table {table} was {old} and is {new} now: it is read as {declared} while its values are such"
+                        "column '{name}' of table {table} was {old} and is {new} now: it is read as {declared} while its values are such. Rows that were written before keep their old form, also where joins and groups match them with new ones: to read all of them anew, SET 'lakehead.job.resume' = 'resnapshot' and start the job again"
                     ));
                 }
                 (Some(target), None) => {
