@@ -123,13 +123,34 @@ impl ChangeDecoder {
             }
             return Ok(());
         }
-        if !emits.old && !emits.new {
+        if emits.old != emits.new {
+            return self.move_between_chunks(oid, old, new, emits, transaction);
+        }
+        if !emits.old {
             return Ok(());
         }
         if let Some(row) = whole.filter(|_| wants_before) {
             self.append(oid, row, None, RowKind::UpdateBefore, transaction)?;
         }
         self.append(oid, new, old, RowKind::UpdateAfter, transaction)
+    }
+
+    /// Takes a row whose key stayed, and which the update has moved from one chunk of the snapshot to another, of which one was read
+    /// before the update and the other after it: so the snapshot has both of its versions, or none.
+    fn move_between_chunks(
+        &mut self,
+        oid: u32,
+        old: Option<OldTuple<'_>>,
+        new: Tuple<'_>,
+        emits: Emits,
+        transaction: Transaction,
+    ) -> Result<()> {
+        if let (true, Some(OldTuple::Row(before))) = (emits.old, old) {
+            // The chunks may have come in any order: who keeps one row of a key may have either.
+            self.append(oid, before, None, RowKind::Delete, transaction)?;
+            self.append(oid, new, old, RowKind::Delete, transaction)?;
+        }
+        self.append(oid, new, old, RowKind::Insert, transaction)
     }
 
     /// Takes a row that was deleted.

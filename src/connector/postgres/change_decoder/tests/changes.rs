@@ -126,6 +126,26 @@ fn a_side_that_the_snapshot_holds_is_not_emitted() {
 }
 
 #[test]
+fn a_row_that_moved_between_chunks_is_neither_doubled_nor_lost() {
+    let change = update_from(b'O', &["1", "left", "1"], &["1", "right", "1"]);
+    for (changes, wants_update_before) in
+        [(Changes::All, true), (Changes::All, false), (Changes::Upsert, false)]
+    {
+        let mut shape = declared(changes);
+        shape.wants_update_before = wants_update_before;
+        // The snapshot has both versions, in whichever order: in the end it is the new one, as a bag and by its key.
+        let mut both = decoder(shape.clone(), ReplicaIdentity::Full);
+        apply(&mut both, &change, Emits { old: true, new: false }).unwrap();
+        let found = rows(&both.finish().unwrap().unwrap());
+        assert_eq!(found, ["-D 1 left 1", "-D 1 right 1", "+I 1 right 1"], "{changes:?}");
+        // It has none: nothing can be taken back.
+        let mut none = decoder(shape, ReplicaIdentity::Full);
+        apply(&mut none, &change, Emits { old: false, new: true }).unwrap();
+        assert_eq!(rows(&none.finish().unwrap().unwrap()), ["+I 1 right 1"], "{changes:?}");
+    }
+}
+
+#[test]
 fn metadata_tells_where_and_when() {
     let mut decoder = decoder(with_metadata(declared(Changes::Upsert)), ReplicaIdentity::Default);
     assert_eq!(
