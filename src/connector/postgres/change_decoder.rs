@@ -115,6 +115,10 @@ impl ChangeDecoder {
             _ => None,
         };
         if let Some(before) = before {
+            // With no more than the key, what is taken back would not be the row that was given.
+            if !matches!(old, Some(OldTuple::Row(_))) && self.shape.changes == Changes::All {
+                return Err(no_before(relation));
+            }
             if emits.old {
                 self.append(oid, before, None, RowKind::Delete, transaction)?;
             }

@@ -146,6 +146,18 @@ fn a_row_that_moved_between_chunks_is_neither_doubled_nor_lost() {
 }
 
 #[test]
+fn a_key_that_changes_is_not_taken_back_as_half_a_row() {
+    let mut shape = declared(Changes::All);
+    shape.wants_update_before = false;
+    // As after ALTER TABLE … REPLICA IDENTITY DEFAULT in the midst of the stream.
+    let mut decoder = decoder(shape, ReplicaIdentity::Default);
+    assert_eq!(decoded(&mut decoder, &[update(&["1", "one", "2"])]), ["+U 1 one 2"]);
+    let change = update_from(b'K', &["1", NULL, NULL], &["2", "one", "2"]);
+    let error = apply(&mut decoder, &change, Emits::BOTH).unwrap_err();
+    assert!(error.message().starts_with("The \"before\" field of UPDATE/DELETE message is null"), "{error}");
+}
+
+#[test]
 fn metadata_tells_where_and_when() {
     let mut decoder = decoder(with_metadata(declared(Changes::Upsert)), ReplicaIdentity::Default);
     assert_eq!(
