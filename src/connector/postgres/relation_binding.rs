@@ -4,8 +4,9 @@ use super::column_binding::{ServerColumn, bind, qualified, text_expression};
 use super::pg_types::{PgTypes, TypeKind};
 use super::pgoutput::{OldTuple, Relation, ReplicaIdentity, Tuple, TupleValue};
 use super::row_shape::{Changes, RowShape};
+use super::slot::WAYS_ON;
 use super::table::{PgTable, quoted};
-use super::values::{Fault, SourceType, ValueReader};
+use super::values::{Fault, SourceType, ValueReader, not_utf8_hint};
 use crate::error::{Error, Result};
 use crate::schema::TypeRoot;
 
@@ -233,7 +234,7 @@ impl RelationBinding {
                 value => value,
             };
             let Some(TupleValue::Text(text)) = known else { return Err(self.no_key(&column.name)) };
-            key.push(String::from_utf8(text.to_vec()).map_err(|_| self.no_key(&column.name))?);
+            key.push(String::from_utf8(text.to_vec()).map_err(|_| self.key_not_utf8(&column.name))?);
         }
         if key.is_empty() { Err(self.no_key("")) } else { Ok(key) }
     }
@@ -249,6 +250,27 @@ impl RelationBinding {
             "a row of table {table} was updated without a large value that did not change, and cannot be read again: {why}"
         ))
         .hint(format!("Run ALTER TABLE {} REPLICA IDENTITY FULL.", self.sql()))
+    }
+
+    /// The error of a row that is found more than once.
+    #[cold]
+    pub(super) fn not_unique(&self) -> Error {
+        let key = self.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str());
+        Error::data(format!(
+            "a row of table {} was updated without a large value that did not change, and cannot be read again: ({}) is no key of the table any more",
+            self.label(),
+            key.collect::<Vec<_>>().join(", ")
+        ))
+        .hint(WAYS_ON)
+    }
+
+    #[cold]
+    fn key_not_utf8(&self, column: &str) -> Error {
+        Error::data(format!(
+            "a row of table {} was updated without a large value that did not change, and cannot be read again: the text of its key column '{column}' is not UTF-8",
+            self.label()
+        ))
+        .hint(not_utf8_hint(&self.label(), column))
     }
 
     /// The error of a row that lacks values in a log, where it cannot be put right later.

@@ -242,6 +242,8 @@ impl<'a> StreamPhase<'a> {
             }
         }
         if self.byte_size() >= FLUSH_BYTES {
+            // What rows lack counts as what it is now, and no longer as what was expected.
+            self.resolve().await?;
             self.open_bytes += self.byte_size();
             let is_beyond_measure = self.open_bytes >= TRANSACTION_BYTES_MAX;
             self.flush(is_beyond_measure).await?;
@@ -250,6 +252,9 @@ impl<'a> StreamPhase<'a> {
     }
 
     async fn define(&mut self, relation: &Relation<'_>) -> Result<()> {
+        if self.decoders.iter().any(|decoder| decoder.lacks_values_of(relation.oid)) {
+            self.resolve().await?;
+        }
         let plan = Arc::clone(&self.plan);
         let position = &mut self.producer.position;
         let (decoders, types) = (&mut self.decoders, &mut self.types);
@@ -337,12 +342,18 @@ impl<'a> StreamPhase<'a> {
         self.decoders.iter().map(ChangeDecoder::byte_size).sum()
     }
 
-    /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
-    async fn flush(&mut self, is_boundary: bool) -> Result<()> {
-        // First all questions, which may fail for a time: rows that went out cannot be taken back.
+    /// Reads what rows lack.
+    async fn resolve(&mut self) -> Result<()> {
         for decoder in self.decoders.iter_mut().filter(|decoder| decoder.unresolved_count() > 0) {
             decoder.resolve(&mut self.client, &self.plan.server).await?;
         }
+        Ok(())
+    }
+
+    /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
+    async fn flush(&mut self, is_boundary: bool) -> Result<()> {
+        // First all questions, which may fail for a time: rows that went out cannot be taken back.
+        self.resolve().await?;
         for (declared, decoder) in self.decoders.iter_mut().enumerate() {
             if let Some(rows) = decoder.finish()? {
                 self.producer.output.rows(declared, rows).await?;
