@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pgwire_replication::PgWireError;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
 
 use super::failure;
 use crate::connector::postgres::settings::ServerSettings;
@@ -84,13 +85,25 @@ impl PgServer {
         let config = self.config();
         if self.settings.tls.mode == TlsMode::Disable {
             let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
-            tokio::spawn(connection);
-            return Ok(client);
+            return self.begin(client, connection).await;
         }
         let connector = connector_that_learns(&self.settings.tls, presented)?;
         let (client, connection) = config.connect(connector).await.map_err(failed)?;
+        self.begin(client, connection).await
+    }
+
+    async fn begin<S>(&self, client: Client, connection: Connection<Socket, S>) -> Result<Client>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let knows_encoding = connection.parameter("server_encoding") != Some("SQL_ASCII");
         // What goes wrong meanwhile is told to who asks.
         tokio::spawn(connection);
+        if !knows_encoding {
+            // Or it would refuse to send what is not UTF-8, and not say where that is.
+            let raw = client.batch_execute("SET client_encoding = 'SQL_ASCII'").await;
+            raw.map_err(|error| self.sql_error("connecting", error))?;
+        }
         Ok(client)
     }
 
@@ -129,16 +142,46 @@ impl PgServer {
         doing: &str,
         question: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
     ) -> Result<T> {
-        match tokio::time::timeout(self.settings.connect_timeout, question).await {
-            Ok(answer) => answer.map_err(|error| self.sql_error(doing, error)),
-            Err(_) => Err(self.no_answer(doing)),
-        }
+        self.answer_within(doing, self.settings.connect_timeout, question).await
     }
 
     /// Says that the server took too long to answer.
     pub(super) fn no_answer(&self, doing: &str) -> Error {
-        let limit = self.settings.connect_timeout.as_secs_f64();
-        Error::unavailable(format!("Postgres '{}': {doing}: no answer in {limit} s", self.name))
+        self.no_answer_within(doing, self.settings.connect_timeout)
+    }
+
+    /// Waits for the answer to a question, which has so much time: a connection that is dead has none, and says nothing of that.
+    ///
+    /// # Errors
+    /// The server refuses, or has not answered in time (unavailable).
+    pub(in crate::connector::postgres) async fn answer_within<T>(
+        &self,
+        doing: &str,
+        limit: Duration,
+        answer: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+    ) -> Result<T> {
+        self.in_time(doing, limit, async { answer.await.map_err(|error| self.sql_error(doing, error)) }).await
+    }
+
+    /// Waits likewise for what takes several questions.
+    ///
+    /// # Errors
+    /// Those of what is waited for; or it has not come in time (unavailable).
+    pub(in crate::connector::postgres) async fn in_time<T>(
+        &self,
+        doing: &str,
+        limit: Duration,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match tokio::time::timeout(limit, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.no_answer_within(doing, limit)),
+        }
+    }
+
+    fn no_answer_within(&self, doing: &str, limit: Duration) -> Error {
+        Error::unavailable(format!("Postgres '{}': {doing}: no answer in {} s", self.name, limit.as_secs_f64()))
+            .hint("The connection may be dead; or the server lets it wait, as for a table that somebody has locked.")
     }
 
     /// Converts an error of SQL. `doing` says what was tried, such as `reading table public.orders`.

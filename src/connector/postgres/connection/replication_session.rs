@@ -110,7 +110,15 @@ impl ReplicationSession {
             sender_timeout: SENDER_TIMEOUT_INSTEAD_OF_NONE,
         };
         session.agree_on_timeouts().await?;
+        session.agree_on_encoding().await?;
         Ok(session)
+    }
+
+    /// Lets a server that does not know the encoding of its texts send them as they are. It would refuse to send what is not UTF-8, also of
+    /// columns that nobody reads, and not say where that is.
+    async fn agree_on_encoding(&mut self) -> Result<()> {
+        let raw = "SELECT set_config('client_encoding', 'SQL_ASCII', false) WHERE current_setting('server_encoding') = 'SQL_ASCII'";
+        self.query("agreeing on an encoding", raw).await.map(drop)
     }
 
     async fn agree_on_timeouts(&mut self) -> Result<()> {

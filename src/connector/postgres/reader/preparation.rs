@@ -27,6 +27,10 @@ use crate::options::JobResume;
 /// How long a new slot may wait for transactions that run.
 const SLOT_WAIT: Duration = Duration::from_secs(600);
 
+/// How long the server may take to answer what has to be known before anything is read. Whoever prepares waits for nothing else, so a
+/// connection that is dead would never be noticed.
+const ANSWER_WAIT: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(60) };
+
 /// What reading needs.
 pub(super) struct Prepared {
     pub(super) client: Client,
@@ -55,15 +59,17 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     };
     let mut tables = Vec::with_capacity(plan.tables.len());
     for declared in &plan.tables {
-        tables.push(load_tables(server, &client, &declared.settings.selection, generated).await?);
+        let loaded = load_tables(server, &client, &declared.settings.selection, generated);
+        tables.push(server.in_time("looking at its tables", ANSWER_WAIT, loaded).await?);
     }
-    let types = PgTypes::load(&client).await.map_err(|error| server.sql_error("reading its types", error))?;
+    let types = server.answer_within("reading its types", ANSWER_WAIT, PgTypes::load(&client)).await?;
     check_types(&plan, &tables, &types)?;
-    give_up_what_is_lost(producer, &client).await?;
+    let at_slot = format!("looking at replication slot {}", plan.slot);
+    server.in_time(&at_slot, ANSWER_WAIT, give_up_what_is_lost(producer, &client)).await?;
     let followed = followed(producer, &tables);
     let declared = declared_tables(&plan, &tables, &followed);
-    let checked =
-        preflight::check(server, &client, &plan.stream, slot_use(producer, &plan), &declared).await?;
+    let checked = preflight::check(server, &client, &plan.stream, slot_use(producer, &plan), &declared);
+    let checked = server.in_time("checking what reading needs", ANSWER_WAIT, checked).await?;
     for note in &checked.notes {
         producer.warn(note);
     }
@@ -74,7 +80,10 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     }
     if checked.publication != PublicationStep::Ready {
         producer.has_waited = false;
-        prepare_publication(server, &prepared.client, &plan.stream.publication, &checked.publication).await?;
+        let publication = &plan.stream.publication;
+        let made = prepare_publication(server, &prepared.client, publication, &checked.publication);
+        // It may have to wait for locks, as a slot for transactions.
+        server.in_time(&format!("preparing publication {publication}"), SLOT_WAIT, made).await?;
     }
     prepare_slot(producer, &mut prepared, checked.slot).await?;
     note_tables(producer, &prepared.tables);

@@ -50,6 +50,8 @@ const ANSWER_WAIT: Duration = Duration::from_secs(10);
 
 /// After how long a connection has lasted on which nothing comes.
 const LASTING: Duration = Duration::from_secs(60);
+/// How long it may take to look a table up that is described anew, for which the server may have to look at all of them.
+const LOOK_UP_WAIT: Duration = Duration::from_secs(60);
 
 /// At which parts of `max_slot_wal_keep_size` the user is warned, in percent.
 const WARNINGS: [i64; 2] = [80, 50];
@@ -267,6 +269,8 @@ impl<'a> StreamPhase<'a> {
             }
         }
         if self.byte_size() >= FLUSH_BYTES {
+            // What rows lack counts as what it is now, and no longer as what was expected.
+            self.resolve().await?;
             self.open_bytes += self.byte_size();
             let is_beyond_measure = self.open_bytes >= TRANSACTION_BYTES_MAX;
             self.flush(is_beyond_measure).await?;
@@ -275,9 +279,14 @@ impl<'a> StreamPhase<'a> {
     }
 
     async fn define(&mut self, relation: &Relation<'_>) -> Result<()> {
+        if self.decoders.iter().any(|decoder| decoder.lacks_values_of(relation.oid)) {
+            self.resolve().await?;
+        }
+        let plan = Arc::clone(&self.plan);
         let position = &mut self.producer.position;
         let (decoders, types) = (&mut self.decoders, &mut self.types);
-        let notices = self.routes.define(relation, decoders, types, &self.client, position).await?;
+        let defined = self.routes.define(relation, decoders, types, &self.client, position);
+        let notices = plan.server.in_time("looking at its tables", LOOK_UP_WAIT, defined).await?;
         for notice in notices {
             self.producer.warn(&notice);
         }
@@ -360,12 +369,18 @@ impl<'a> StreamPhase<'a> {
         self.decoders.iter().map(ChangeDecoder::byte_size).sum()
     }
 
-    /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
-    async fn flush(&mut self, is_boundary: bool) -> Result<()> {
-        // First all questions, which may fail for a time: rows that went out cannot be taken back.
+    /// Reads what rows lack.
+    async fn resolve(&mut self) -> Result<()> {
         for decoder in self.decoders.iter_mut().filter(|decoder| decoder.unresolved_count() > 0) {
             decoder.resolve(&mut self.client, &self.plan.server).await?;
         }
+        Ok(())
+    }
+
+    /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
+    async fn flush(&mut self, is_boundary: bool) -> Result<()> {
+        // First all questions, which may fail for a time: rows that went out cannot be taken back.
+        self.resolve().await?;
         for (declared, decoder) in self.decoders.iter_mut().enumerate() {
             if let Some(rows) = decoder.finish()? {
                 self.producer.output.rows(declared, rows).await?;

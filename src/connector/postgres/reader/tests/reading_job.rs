@@ -12,8 +12,8 @@ use crate::connector::postgres::factory::PostgresCdc;
 use crate::connector::postgres::testing::TestDatabase;
 use crate::connector::testing::{Printed, Table};
 use crate::connector::{
-    Frame, Projection, ReaderContext, SourceEvent, SourcePosition, SourceReader, SourceStatus, TableFactory,
-    TableRead,
+    Frame, OperatorStatus, Projection, ReaderContext, SourceEvent, SourcePosition, SourceReader,
+    TableFactory, TableRead,
 };
 use crate::error::{Error, Result};
 use crate::options::JobResume;
@@ -79,7 +79,7 @@ impl ReadingJob {
             has_checkpoints: true,
             workers: 2,
             resume: start.resume,
-            status: SourceStatus::new(|_| {}),
+            status: OperatorStatus::default(),
             output: Some(output),
         };
         let read = TableRead {

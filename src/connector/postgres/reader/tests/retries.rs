@@ -49,3 +49,20 @@ async fn a_query_that_is_tried_again_begins_with_a_slot_of_its_own() {
     })
     .await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_does_not_answer_is_not_waited_for_for_ever() {
+    TestDatabase::with(async |database| {
+        create(database, "t", 1).await;
+        // Connections are made, and how large the table is does not come.
+        database.run("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE").await;
+        let options = [("connect.max-retries", "0")];
+        let mut job = ReadingJob::start(database, Start { options: &options, ..ANEW });
+        let error = job.failure().await;
+        assert!(error.message().ends_with(": looking at its tables: no answer in 2 s"), "{error}");
+        database.run("ROLLBACK").await;
+        let mut job = ReadingJob::start(database, Start { options: &options, ..ANEW });
+        assert_eq!(job.rows(1).await, read([1]));
+    })
+    .await;
+}
