@@ -192,6 +192,13 @@ impl ChangeDecoder {
         self.unresolved.waiting.len()
     }
 
+    /// Leaves out the rows that lack values: their table is being emptied, so nothing of them is to be read again.
+    pub(super) fn leave_out_unresolved(&mut self) {
+        let mut resolved = ResolvedRows::new(&self.shape);
+        resolved.gone.extend(self.unresolved.waiting.iter().map(|row| row.row));
+        self.unresolved.resolve(resolved);
+    }
+
     /// Reads the values that rows lack. May be dropped at any time and called again.
     ///
     /// # Errors

@@ -10,6 +10,7 @@ mod server_state;
 mod table_facts;
 #[cfg(test)]
 mod tests;
+mod truncation;
 
 use tokio_postgres::Client;
 
@@ -24,6 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use problems::Report;
 use server_state::ServerState;
 use table_facts::TableFacts;
+pub(super) use truncation::check_truncates_one;
 
 /// A declared table, and what it is on the server.
 #[derive(Debug, Clone, Copy)]
@@ -131,6 +133,10 @@ pub(super) async fn check(
     let mut preflight = Preflight { publication: PublicationStep::Ready, slot: None, notes };
     if reads_changes {
         identities::check(server, declared, &facts, &mut report);
+        for declared in declared {
+            let (name, policy) = (&declared.shape.table, declared.truncate);
+            report.take(check_truncates_one(server, name, policy, declared.tables));
+        }
         let step = published::check(server, client, &state, stream, declared, &facts).await;
         preflight.publication = report.take(step).unwrap_or(PublicationStep::Ready);
         let found = check_slot(server, client, &state, stream, slot).await;

@@ -4,6 +4,7 @@
 //! follows a commit: every state that is checkpointed is one that the database had. Only a transaction beyond all measure has boundaries
 //! inside, known by the position of its commit and the number of its changes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -262,7 +263,7 @@ impl<'a> StreamPhase<'a> {
             Message::Insert { oid, new, .. } => self.insert(oid, new)?,
             Message::Update { oid, old, new, .. } => self.update(oid, old, new)?,
             Message::Delete { oid, old, .. } => self.delete(oid, old)?,
-            Message::Truncate { oids, .. } => self.truncate(&oids)?,
+            Message::Truncate { oids, .. } => self.truncate(&oids).await?,
             Message::Type { .. } | Message::Origin { .. } | Message::Logical { .. } => {}
             other => {
                 return Err(Error::internal(format!("a message that was not asked for: {other:?}")));
@@ -336,33 +337,46 @@ impl<'a> StreamPhase<'a> {
         Ok(())
     }
 
-    fn truncate(&mut self, oids: &[u32]) -> Result<()> {
+    /// Takes a TRUNCATE as the tables' options say, unless what was read of a table is from after it.
+    async fn truncate(&mut self, oids: &[u32]) -> Result<()> {
         let Some((xid, _)) = self.new_change()? else { return Ok(()) };
+        let mut cleared = BTreeSet::new();
         for oid in oids {
             for route in self.routes.of(*oid) {
-                let is_covered = match route.snapshot() {
-                    None => false,
-                    Some(snapshot) => snapshot.covers_all(xid)? == Coverage::Everything,
-                };
-                if is_covered {
+                let coverage = route.coverage(xid)?;
+                if coverage == Coverage::Everything {
                     continue;
                 }
-                let label = route.label();
                 match self.plan.tables[route.declared].settings.truncate {
                     TruncatePolicy::Ignore => {
                         self.producer.warn(&format!(
-                            "Table {label} was truncated: what was written of it stays, because 'lakehead.postgres.truncate' = 'ignore'"
+                            "Table {} was truncated: what was written of it stays, because 'lakehead.postgres.truncate' = 'ignore'",
+                            route.label()
                         ));
                     }
-                    TruncatePolicy::Fail | TruncatePolicy::Delete => {
-                        return Err(Error::rejected(format!("table {label} was truncated")).hint(
-                            "Its rows cannot be taken back one by one. SET 'lakehead.job.resume' = 'resnapshot' and start the job again to replace what was written; or set 'lakehead.postgres.truncate' = 'ignore' to keep it.",
-                        ));
+                    TruncatePolicy::Delete if coverage == Coverage::Nothing => {
+                        cleared.insert(route.declared);
                     }
+                    TruncatePolicy::Delete => return Err(truncated_while_read(&route.label())),
+                    TruncatePolicy::Fail => return Err(truncated(&route.label())),
                 }
             }
         }
-        Ok(())
+        if cleared.is_empty() { Ok(()) } else { self.clear(&cleared).await }
+    }
+
+    /// Sends the rows that came before declared tables were emptied, and then that they were.
+    async fn clear(&mut self, cleared: &BTreeSet<usize>) -> Result<()> {
+        for declared in cleared {
+            self.decoders[*declared].leave_out_unresolved();
+        }
+        self.open_bytes += self.byte_size();
+        self.send_rows().await?;
+        for declared in cleared {
+            self.producer.output.cleared(*declared).await?;
+        }
+        // From here on the position has the change: a connection that is made anew does not bring it again.
+        self.settle(false).await
     }
 
     fn byte_size(&self) -> usize {
@@ -379,6 +393,12 @@ impl<'a> StreamPhase<'a> {
 
     /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
     async fn flush(&mut self, is_boundary: bool) -> Result<()> {
+        self.send_rows().await?;
+        self.settle(is_boundary).await
+    }
+
+    /// Hands on the rows that have been read.
+    async fn send_rows(&mut self) -> Result<()> {
         // First all questions, which may fail for a time: rows that went out cannot be taken back.
         self.resolve().await?;
         for (declared, decoder) in self.decoders.iter_mut().enumerate() {
@@ -386,6 +406,11 @@ impl<'a> StreamPhase<'a> {
                 self.producer.output.rows(declared, rows).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Moves the position behind what went out.
+    async fn settle(&mut self, is_boundary: bool) -> Result<()> {
         if let Some(transaction) = &self.transaction
             && !transaction.is_read()
         {
@@ -454,6 +479,21 @@ impl<'a> StreamPhase<'a> {
             ));
         }
     }
+}
+
+#[cold]
+fn truncated(label: &str) -> Error {
+    Error::rejected(format!("table {label} was truncated")).hint(
+        "To go on, SET 'lakehead.job.resume' = 'resnapshot' and start the job again: what was written is replaced. For the next time, 'lakehead.postgres.truncate' = 'delete' takes the rows of a table with a primary key away, and 'ignore' keeps them.",
+    )
+}
+
+#[cold]
+fn truncated_while_read(label: &str) -> Error {
+    Error::rejected(format!(
+        "table {label} was truncated while it was read: a part of what was read is from before, and another from after"
+    ))
+    .hint("SET 'lakehead.job.resume' = 'resnapshot' and start the job again: the table is read anew, and what was written is replaced.")
 }
 
 #[cold]

@@ -67,6 +67,17 @@ fn a_batch_of_nothing_but_rows_that_are_gone_is_none() {
 }
 
 #[test]
+fn rows_of_a_table_that_is_emptied_are_not_read_again() {
+    let mut decoder = decoder(declared(Changes::Upsert), ReplicaIdentity::Default);
+    let changes = [insert(&["3", "three", "3"]), update(&["1", UNCHANGED, "2"])];
+    changes.iter().for_each(|change| apply(&mut decoder, change, Emits::BOTH).unwrap());
+    decoder.leave_out_unresolved();
+    assert_eq!(rows(&decoder.finish().unwrap().unwrap()), ["+I 3 three 3"]);
+    apply(&mut decoder, &update(&["3", UNCHANGED, "4"]), Emits::BOTH).unwrap();
+    assert_eq!(decoder.unresolved_count(), 1, "what follows is");
+}
+
+#[test]
 fn a_log_takes_no_row_that_is_not_whole() {
     let mut shape = declared(Changes::AppendOnly);
     shape.wants_update_before = false;
