@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tokio_postgres::Client;
-use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres::types::Type;
 
 use crate::connector::postgres::connection::PgServer;
 use crate::connector::postgres::pgoutput::Lsn;
