@@ -49,11 +49,14 @@ async fn a_job_that_goes_on_without_its_slot_makes_one_even_where_one_had_to_be_
     .await;
 }
 
+/// Makes another position of one.
+type Change = fn(&mut StreamPosition);
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_job_goes_on_with_another_server_if_it_is_told_to() {
     TestDatabase::with(async |database| {
         create(database, "t", 1).await;
-        let changes: [(fn(&mut StreamPosition), &str); 3] = [
+        let changes: [(Change, &str); 3] = [
             (|stream| stream.system = "7".to_owned(), "is another server"),
             (|stream| stream.lsn = Lsn(u64::MAX / 2), "has lost transactions"),
             (|stream| stream.timeline = 99, "timeline 99, which is not a part of it"),

@@ -4,3 +4,4 @@ mod lost_positions;
 mod new_tables;
 mod reading_job;
 mod retries;
+mod shown_positions;

@@ -1,6 +1,6 @@
 //! A job's reader, taken from by a test.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arrow::util::display::{ArrayFormatter, FormatOptions};
@@ -29,6 +29,8 @@ pub(super) const NOT_TO_COME: Duration = Duration::from_millis(500);
 pub(super) struct ReadingJob {
     reader: PostgresReader,
     printed: Arc<Printed>,
+    /// What DESCRIBE JOB shows.
+    shown: Arc<Mutex<Vec<(String, String)>>>,
     /// All rows so far, as `+I 1 7`.
     pub(super) rows: Vec<String>,
     /// Behind what was read before the last boundary.
@@ -73,13 +75,15 @@ impl ReadingJob {
         let source = PostgresCdc.create_source(&table.context()).unwrap();
         let printed = Arc::new(Printed::default());
         let output = Arc::clone(&printed);
+        let shown = Arc::new(Mutex::default());
+        let kept = Arc::clone(&shown);
         let context = ReaderContext {
             job: database.name.as_str().into(),
             is_insert: start.is_insert,
             has_checkpoints: true,
             workers: 2,
             resume: start.resume,
-            status: OperatorStatus::default(),
+            status: OperatorStatus::new(move |values| *kept.lock().unwrap() = values),
             output: Some(output),
         };
         let read = TableRead {
@@ -90,7 +94,7 @@ impl ReadingJob {
         };
         let plan = ReadPlan::new(&[read], &context).unwrap();
         let reader = PostgresReader::new(plan, start.position).unwrap();
-        ReadingJob { reader, printed, rows: Vec::new(), position: SourcePosition::new() }
+        ReadingJob { reader, printed, shown, rows: Vec::new(), position: SourcePosition::new() }
     }
 
     /// Takes what comes next; returns whether it is a boundary.
@@ -106,6 +110,13 @@ impl ReadingJob {
             }
             other => panic!("{other:?}"),
         }
+    }
+
+    /// Makes a checkpoint of the last boundary, and returns what is shown under a name then.
+    pub(super) async fn checkpoint(&mut self, name: &str) -> Option<String> {
+        self.reader.on_checkpoint_complete(&self.position).await.unwrap();
+        let shown = self.shown.lock().unwrap();
+        shown.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
     }
 
     /// Takes what comes up to the next boundary.
