@@ -65,25 +65,7 @@ impl ReplicationSession {
         install_crypto_provider();
         let settings = server.settings();
         let other_name = server.other_name().await?;
-        let config = ReplicationConfig::new(
-            &settings.host,
-            &settings.user,
-            settings.password.expose(),
-            &settings.database,
-            // Both are put into a command as they are; names that are not quoted could not begin with a digit, and would be made small.
-            quoted(slot),
-            quoted(publication),
-        )
-        .with_port(settings.port)
-        .with_tls(tls_config(settings, other_name)?)
-        .with_options(SESSION_SETTINGS)
-        .with_application_name(APPLICATION_NAME)
-        .with_start_lsn(pgwire_replication::Lsn::from(from.0))
-        // Nothing is acknowledged by starting: earlier checkpoints may still be needed.
-        .with_ack_lsn(pgwire_replication::Lsn::ZERO)
-        .with_status_interval(STATUS_INTERVAL)
-        .with_wakeup_interval(WORD_BY_ITSELF)
-        .with_buffer_size(MESSAGES_MAX);
+        let config = config(settings, other_name, slot, publication, from)?;
         let refused = |error| server.stream_error("connecting", &error);
         let thread = SocketThread::start()?;
         // The client's task is one of the runtime in which it is made.
@@ -228,6 +210,35 @@ fn install_crypto_provider() {
     INSTALLED.call_once(|| drop(rustls::crypto::ring::default_provider().install_default()));
 }
 
+/// Returns how the library connects, and how it behaves.
+fn config(
+    settings: &ServerSettings,
+    other_name: Option<String>,
+    slot: &str,
+    publication: &str,
+    from: Lsn,
+) -> Result<ReplicationConfig> {
+    Ok(ReplicationConfig::new(
+        &settings.host,
+        &settings.user,
+        settings.password.expose(),
+        &settings.database,
+        // Both are put into a command as they are; names that are not quoted could not begin with a digit, and would be made small.
+        quoted(slot),
+        quoted(publication),
+    )
+    .with_port(settings.port)
+    .with_tls(tls_config(settings, other_name)?)
+    .with_options(SESSION_SETTINGS)
+    .with_application_name(APPLICATION_NAME)
+    .with_start_lsn(pgwire_replication::Lsn::from(from.0))
+    // Nothing is acknowledged by starting: earlier checkpoints may still be needed.
+    .with_ack_lsn(pgwire_replication::Lsn::ZERO)
+    .with_status_interval(STATUS_INTERVAL)
+    .with_wakeup_interval(WORD_BY_ITSELF)
+    .with_buffer_size(MESSAGES_MAX))
+}
+
 /// Returns what encrypts the session, as it does those for SQL. The library verifies a name also where none is to be verified; one that
 /// the certificate has is as good there.
 fn tls_config(settings: &ServerSettings, other_name: Option<String>) -> Result<TlsConfig> {
@@ -247,4 +258,28 @@ fn tls_config(settings: &ServerSettings, other_name: Option<String>) -> Result<T
         sni_hostname: other_name.or(address),
         ..TlsConfig::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connector::postgres::settings::Password;
+    use crate::connector::postgres_tls::TlsSettings;
+
+    #[test]
+    fn an_idle_server_is_left_to_ask_for_a_sign_of_life_whatever_its_time_out() {
+        let settings = ServerSettings {
+            host: "h".to_owned(),
+            port: 5432,
+            user: "u".to_owned(),
+            password: Password::new("p"),
+            database: "d".to_owned(),
+            tls: TlsSettings { mode: TlsMode::Disable, root_certificate: None },
+            connect_timeout: Duration::from_secs(1),
+            connect_retries: 0,
+        };
+        let config = config(&settings, None, "s", "p", Lsn(0)).unwrap();
+        // The longest wal_sender_timeout that can be set.
+        assert!(config.idle_wakeup_interval > Duration::from_millis(i32::MAX.unsigned_abs().into()));
+    }
 }

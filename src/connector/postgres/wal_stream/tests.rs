@@ -213,30 +213,6 @@ async fn a_server_that_falls_silent_is_given_up() {
 }
 
 #[tokio::test]
-async fn a_server_that_has_nothing_to_say_is_not_silent() {
-    TestDatabase::with(async |database| {
-        // It asks for a sign of life after half of this, unless it hears of us before that; the library would speak after ten seconds.
-        database.run(&format!("ALTER DATABASE {} SET wal_sender_timeout = '21s'", database.name)).await;
-        let mut stream = started(database).await;
-        let speaks = async {
-            let mut last_word = Instant::now();
-            loop {
-                let WalMessage::KeepAlive { wal_end } = stream.next().await.unwrap() else { continue };
-                // What has been acknowledged to its end needs no word any more.
-                stream.ack(wal_end);
-                if last_word.elapsed() >= Duration::from_secs(10) {
-                    break;
-                }
-                last_word = Instant::now();
-            }
-        };
-        // Where other tests write to the server's log, it has something to say all the time.
-        drop(tokio::time::timeout(Duration::from_secs(35), speaks).await);
-    })
-    .await;
-}
-
-#[tokio::test]
 async fn a_call_that_is_dropped_loses_nothing() {
     TestDatabase::with(async |database| {
         database.run("CREATE TABLE t (a int)").await;

@@ -11,6 +11,15 @@ async fn a_job_that_has_met_its_server_goes_on_trying_though_nothing_has_come() 
         let options = [("scan.startup.mode", "latest-offset"), ("connect.max-retries", "0")];
         let mut job = ReadingJob::start(database, Start { options: &options, ..ANEW });
         wait_streaming(database).await;
+        database.run("INSERT INTO t VALUES (7, 7)").await;
+        job.rows(1).await;
+        job.quiet().await;
+        let position = job.position.clone();
+        job.end(database).await;
+        // Nothing has been written since, so nothing goes out.
+        let start = Start { options: &options, position: Some(&position), ..ANEW };
+        let mut job = ReadingJob::start(database, start);
+        wait_streaming(database).await;
         job.quiet().await;
         database
             .run(&format!(
