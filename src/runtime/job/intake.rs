@@ -54,13 +54,21 @@ struct Waiting {
     frame: Option<SourceFrame>,
     /// None within what comes in parts.
     position: Option<SourcePosition>,
+    /// What the frame takes, counted once.
+    bytes: usize,
     /// Given back when the frame goes into an epoch; None for rows that no source has read.
     room: Option<OwnedSemaphorePermit>,
 }
 
 impl Waiting {
-    fn bytes(&self) -> usize {
-        self.frame.as_ref().map_or(0, |frame| frame_bytes(&frame.frame))
+    fn new(
+        reader: NodeId,
+        frame: Option<SourceFrame>,
+        position: Option<SourcePosition>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Waiting {
+        let bytes = frame.as_ref().map_or(0, |frame| frame_bytes(&frame.frame));
+        Waiting { reader, frame, position, bytes, room }
     }
 
     fn rows(&self) -> usize {
@@ -120,15 +128,10 @@ impl Intake {
             }
             Given::Boundary(position) => {
                 self.within_at_end.remove(&reader);
-                self.waiting.push_back(Waiting { reader, frame: None, position: Some(position), room: None });
+                self.waiting.push_back(Waiting::new(reader, None, Some(position), None));
             }
             Given::Frame(ReadFrame { source, frame, position, room }) => {
-                self.push(Waiting {
-                    reader,
-                    frame: Some(SourceFrame { source, frame }),
-                    position,
-                    room: Some(room),
-                });
+                self.push(Waiting::new(reader, Some(SourceFrame { source, frame }), position, Some(room)));
             }
         }
     }
@@ -136,11 +139,11 @@ impl Intake {
     /// Adds rows that no source reads, with the position behind them.
     pub(super) fn add(&mut self, node: NodeId, frame: Frame, position: SourcePosition) {
         let frame = Some(SourceFrame { source: node, frame });
-        self.push(Waiting { reader: node, frame, position: Some(position), room: None });
+        self.push(Waiting::new(node, frame, Some(position), None));
     }
 
     fn push(&mut self, waiting: Waiting) {
-        self.bytes += waiting.bytes();
+        self.bytes += waiting.bytes;
         self.rows += waiting.rows();
         self.since.get_or_insert_with(Instant::now);
         match waiting.position {
@@ -170,7 +173,7 @@ impl Intake {
     }
 
     fn count_waiting(&mut self) {
-        self.bytes = self.waiting.iter().map(Waiting::bytes).sum();
+        self.bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
         self.rows = self.waiting.iter().map(Waiting::rows).sum();
     }
 
@@ -253,9 +256,9 @@ impl Intake {
         let mut frames = Vec::new();
         let count = self.next_count();
         for waiting in self.waiting.drain(..count).collect::<Vec<_>>() {
-            self.bytes = self.bytes.saturating_sub(waiting.bytes());
+            self.bytes = self.bytes.saturating_sub(waiting.bytes);
             self.rows = self.rows.saturating_sub(waiting.rows());
-            let Waiting { reader, frame, position, room } = waiting;
+            let Waiting { reader, frame, position, room, .. } = waiting;
             drop(room);
             self.has_cut_frame = false;
             self.pass(reader, position);
@@ -267,8 +270,10 @@ impl Intake {
         {
             // Only a frame that is too large by itself is cut: where every epoch ended within one, no checkpoint would be possible.
             let (taken, rest) = split(frame, self.limits.rows);
+            let bytes = frame_bytes(&rest);
+            self.bytes = self.bytes.saturating_sub(waiting.bytes) + bytes;
+            waiting.bytes = bytes;
             waiting.frame = Some(SourceFrame { source, frame: rest });
-            self.bytes = self.bytes.saturating_sub(frame_bytes(&taken));
             self.rows = self.rows.saturating_sub(known_rows(&taken));
             self.has_cut_frame = true;
             frames.push(SourceFrame { source, frame: taken });
@@ -296,7 +301,7 @@ impl Intake {
         let (mut bytes, mut rows, mut whole) = (0, 0, 0);
         let mut within = self.within.clone();
         for (at, waiting) in self.waiting.iter().enumerate() {
-            bytes += waiting.bytes();
+            bytes += waiting.bytes;
             rows += waiting.rows();
             let is_too_much = rows > self.limits.rows || (bytes > self.limits.bytes && at > 0);
             if is_too_much && waiting.frame.is_some() {
@@ -341,9 +346,13 @@ fn split(frame: Frame, rows: usize) -> (Frame, Frame) {
 mod tests {
     use std::sync::Arc;
 
+    use arrow::array::{RecordBatch, StringArray};
+    use arrow::datatypes::DataType;
     use tokio::sync::Semaphore;
 
     use super::*;
+    use crate::changelog::ChangelogBatch;
+    use crate::runtime::operator::testing as text;
 
     fn reader(tables: &[NodeId], position: SourcePosition) -> OpenReader {
         OpenReader { tables: tables.to_vec(), position, begins_whole: true }
@@ -417,6 +426,23 @@ mod tests {
         assert!(intake.is_whole_at_end() && !intake.is_whole());
         intake.next_frames();
         assert!(intake.is_whole());
+    }
+
+    #[test]
+    fn an_epoch_takes_no_more_bytes_than_its_rows_may_hold() {
+        let limits = EpochLimits { bytes: 1 << 20, rows: usize::MAX };
+        let mut intake = Intake::new(vec![reader(&[1], position(0))], limits);
+        let schema = text::schema(&[("t", DataType::Utf8)]);
+        let rows = RecordBatch::try_new(schema, vec![Arc::new(StringArray::from(vec!["x".repeat(400_000)]))]);
+        let rows = ChangelogBatch::inserts(rows.unwrap());
+        for number in 1..=4 {
+            intake.add(1, Frame::Rows(rows.clone()), position(number));
+        }
+        assert!(intake.is_full());
+        assert_eq!(intake.next_frames().len(), 2);
+        assert!(!intake.is_full());
+        assert_eq!(intake.next_frames().len(), 2);
+        assert_eq!((intake.bytes, intake.rows), (0, 0));
     }
 
     #[test]
