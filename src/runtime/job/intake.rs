@@ -128,7 +128,11 @@ impl Intake {
             }
             Given::Boundary(position) => {
                 self.within_at_end.remove(&reader);
-                self.waiting.push_back(Waiting::new(reader, None, Some(position), None));
+                match self.trailing_boundary(reader) {
+                    // Behind a sink that takes nothing there would be ever more of them.
+                    Some(earlier) => earlier.position = Some(position),
+                    None => self.waiting.push_back(Waiting::new(reader, None, Some(position), None)),
+                }
             }
             Given::Frame(ReadFrame { source, frame, position, room }) => {
                 self.push(Waiting::new(reader, Some(SourceFrame { source, frame }), position, Some(room)));
@@ -140,6 +144,12 @@ impl Intake {
     pub(super) fn add(&mut self, node: NodeId, frame: Frame, position: SourcePosition) {
         let frame = Some(SourceFrame { source: node, frame });
         self.push(Waiting::new(node, frame, Some(position), None));
+    }
+
+    /// Returns the boundary that a reader has given last, if no frame of anybody waits behind it.
+    fn trailing_boundary(&mut self, reader: NodeId) -> Option<&mut Waiting> {
+        let mut trailing = self.waiting.iter_mut().rev().take_while(|waiting| waiting.frame.is_none());
+        trailing.find(|waiting| waiting.reader == reader)
     }
 
     fn push(&mut self, waiting: Waiting) {
@@ -426,6 +436,26 @@ mod tests {
         assert!(intake.is_whole_at_end() && !intake.is_whole());
         intake.next_frames();
         assert!(intake.is_whole());
+    }
+
+    #[test]
+    fn a_boundary_takes_the_place_of_the_one_before() {
+        let limits = EpochLimits { bytes: usize::MAX, rows: 5 };
+        let mut intake = Intake::new(vec![reader(&[1, 2], position(0))], limits);
+        for item in [part(1, 1), boundary(1), boundary(2), boundary(3), part(2, 1), boundary(4), boundary(5)]
+        {
+            intake.take(item);
+        }
+        assert_eq!(intake.waiting.len(), 4);
+        intake.next_frames();
+        assert!(intake.is_empty() && intake.is_whole());
+        assert_eq!(intake.positions()[&1], position(5));
+        // A frame that belongs to what follows stays behind what came before.
+        for item in [part(1, 5), boundary(6), part(1, 5), boundary(7)] {
+            intake.take(item);
+        }
+        intake.next_frames();
+        assert_eq!(intake.positions()[&1], position(6));
     }
 
     #[test]
