@@ -36,6 +36,8 @@ pub(super) struct Intake {
     positions: BTreeMap<NodeId, SourcePosition>,
     /// Whether the last epoch has taken only a piece of the first waiting frame.
     has_cut_frame: bool,
+    /// What was given up last. Nothing else is taken before it is clear whether the job ends.
+    tail: VecDeque<Waiting>,
 }
 
 /// How much an epoch may take.
@@ -108,6 +110,7 @@ impl Intake {
             within,
             positions,
             has_cut_frame: false,
+            tail: VecDeque::new(),
         }
     }
 
@@ -176,9 +179,16 @@ impl Intake {
             }
         }
         if let Some(whole) = whole {
-            self.waiting.truncate(whole);
+            self.tail = self.waiting.split_off(whole);
             self.within_at_end.clear();
             self.count_waiting();
+        }
+    }
+
+    /// Takes back what was given up: the job goes on after all.
+    pub(super) fn take_tail_back(&mut self) {
+        for waiting in std::mem::take(&mut self.tail) {
+            self.push(waiting);
         }
     }
 
@@ -436,6 +446,13 @@ mod tests {
         assert!(intake.is_whole_at_end() && !intake.is_whole());
         intake.next_frames();
         assert!(intake.is_whole());
+        // The job goes on after all.
+        intake.take(part(1, 2));
+        intake.give_up_tail();
+        assert!(intake.is_empty() && intake.is_whole_at_end());
+        intake.take_tail_back();
+        assert!(!intake.is_empty() && !intake.is_whole_at_end());
+        assert_eq!(intake.next_frames().len(), 1);
     }
 
     #[test]

@@ -402,6 +402,7 @@ impl Attempt<'_> {
                 stops.refuse(&error);
                 self.stop = None;
                 self.is_ending = false;
+                self.intake.take_tail_back();
                 return Ok(None);
             }
             Err(error) if self.is_ending => return Err(error),
