@@ -18,8 +18,8 @@ use crate::error::{Error, Result};
 /// How often the server is told what it may forget, at most; also how often it hears of us while nobody takes what it sends.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How many messages wait for whoever takes them. Rows may be large, so few; the sockets' buffers hold more.
-const MESSAGES_MAX: usize = 1024;
+/// How many messages wait for whoever takes them. Each may be a row of many megabytes, so few; the sockets' buffers hold more small ones.
+const MESSAGES_MAX: usize = 64;
 
 /// What the server believes of a receiver when its own time-out is off: without one it never says that it is still there.
 const SENDER_TIMEOUT_INSTEAD_OF_NONE: Duration = Duration::from_secs(60);
