@@ -8,6 +8,8 @@
 //! A task of its own does the work, because a job asks its readers in calls that it may drop at any time.
 
 mod backoff;
+mod followed;
+mod looks;
 mod output;
 mod position;
 mod preparation;

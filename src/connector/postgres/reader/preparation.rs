@@ -7,7 +7,8 @@ use std::time::Duration;
 use tokio_postgres::Client;
 
 use super::NOTHING;
-use super::position::{StreamPosition, TableKey};
+use super::followed::check_followed;
+use super::position::{ReaderPosition, StreamPosition, TableKey};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
 use crate::connector::postgres::connection::{ReplicationSession, SystemIdentity};
@@ -58,6 +59,9 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     }
     let types = PgTypes::load(&client).await.map_err(|error| server.sql_error("reading its types", error))?;
     check_types(&plan, &tables, &types)?;
+    if producer.position.stream.is_some() {
+        check_followed(producer, &client).await?;
+    }
     if forgets_slot(producer, &client).await? {
         drop_slot(server, &client, &plan.slot).await?;
     }
@@ -267,19 +271,31 @@ fn note_tables(producer: &mut Producer, prepared: &mut Prepared) {
             if producer.position.tables.contains_key(&key) {
                 continue;
             }
-            let reads = if is_new_job { plan.reads_snapshot() } else { declared.settings.reads_new_tables };
-            if !is_new_job && !reads {
-                producer.warn(&format!(
-                    "Table {} matches '{}' now: its changes are read from here on. To read what it holds as well: 'scan.newly-added-table.enabled' = 'true'",
-                    table.label(),
-                    declared.name
-                ));
+            let mut reads =
+                if is_new_job { plan.reads_snapshot() } else { declared.settings.reads_new_tables };
+            if is_former_partition(&producer.position, &declared.name, table.oid) {
+                reads = false;
+            } else if !is_new_job && !reads {
+                producer.warn(&comes_later(&table.label(), &declared.name));
             }
             prepared.has_new_tables |= reads && !is_new_job;
             let snapshot = if reads { TableSnapshot::Pending } else { TableSnapshot::Pure };
             producer.position.tables.insert(key, snapshot);
         }
     }
+}
+
+/// Says that a table is read from now on, and not from its beginning.
+pub(super) fn comes_later(table: &str, reader: &str) -> String {
+    format!(
+        "Table {table} matches '{reader}' now: its changes are read from here on, and what it held before is not. To read that as well: SET 'lakehead.job.resume' = 'resnapshot' and start the job again; for tables to come, 'scan.newly-added-table.enabled' = 'true'"
+    )
+}
+
+/// Returns whether a table was a partition of one that is read, by the same declared table: then what it holds has been read.
+pub(super) fn is_former_partition(position: &ReaderPosition, reader: &str, oid: u32) -> bool {
+    let mut tables = position.tables.keys().filter(|key| key.reader == reader);
+    tables.any(|key| position.followed.get(&key.oid).is_some_and(|table| table.has_had_partition(oid)))
 }
 
 /// Fails if a server is not the one that a position belongs to, or has not got as far.

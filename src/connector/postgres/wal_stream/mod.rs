@@ -15,6 +15,9 @@ use crate::error::{Error, Result};
 /// Microseconds from 1970 to 2000, where the server's times begin.
 const SERVER_EPOCH_MICROS: i64 = 946_684_800_000_000;
 
+/// How long the end of a stream may take.
+const CLOSE_WAIT: Duration = Duration::from_secs(5);
+
 /// What the server sends. Transactions come whole, one after the other, in the order of their commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum WalMessage {
@@ -103,6 +106,13 @@ impl PgWalStream {
     /// Returns which server sends.
     pub(super) fn identity(&self) -> &SystemIdentity {
         &self.identity
+    }
+
+    /// Tells the server that no more is read, and waits for it to have heard that, but not for ever: without us it notices by itself.
+    pub(super) async fn close(&mut self) {
+        if tokio::time::timeout(CLOSE_WAIT, self.client.shutdown()).await.is_err() {
+            self.client.abort();
+        }
     }
 
     fn doing(&self) -> String {
