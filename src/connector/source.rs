@@ -67,6 +67,9 @@ pub enum Frame {
         /// How many rows.
         count: usize,
     },
+    /// The table has been emptied: every row of it that came before is gone, and what follows is new. Only tables that say so
+    /// (`DynamicTableSource::may_be_cleared`) have such frames, and decoders never see them.
+    Cleared,
 }
 
 /// How far a reader has read, in the source's own terms: split → position. Opaque to everyone else, kept in checkpoints.
@@ -195,6 +198,12 @@ pub trait DynamicTableSource: Any + Send + Sync + fmt::Debug {
     /// Returns the row kinds that the source produces.
     fn changelog_mode(&self) -> ChangelogMode {
         ChangelogMode::INSERT_ONLY
+    }
+
+    /// Returns whether the reader may say that the table has been emptied (`Frame::Cleared`). Then all its rows are remembered by their
+    /// primary key, which it must have, so that they can be taken back one by one.
+    fn may_be_cleared(&self) -> bool {
+        false
     }
 
     /// Returns whether it ends by itself.

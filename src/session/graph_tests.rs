@@ -732,6 +732,39 @@ async fn sources_that_repeat_changes_are_put_in_order_by_key() {
     assert!(!text.contains("ChangelogNormalize"), "{text}");
 }
 
+/// Declares a table that a TRUNCATE empties.
+fn truncated(name: &str, mode: &str) -> String {
+    format!(
+        "CREATE TABLE {name} (id BIGINT, cust INT, name STRING, PRIMARY KEY (id) NOT ENFORCED) WITH ('connector' = 'postgres-cdc', \
+         'hostname' = 'h', 'username' = 'u', 'password' = 'p', 'database-name' = 'd', 'schema-name' = 's', 'table-name' = 't', \
+         'lakehead.postgres.truncate' = 'delete', 'changelog-mode' = '{mode}')"
+    )
+}
+
+#[tokio::test]
+async fn the_rows_of_a_table_that_may_be_emptied_are_always_remembered_by_key() {
+    let mut planned = Planned::with(&[]).await;
+    for (table, mode) in [("changes", "all"), ("upserts", "upsert")] {
+        planned.create(&truncated(table, mode)).await;
+        for (query, kinds) in [
+            ("SELECT * FROM t", "I,UB,UA,D"),
+            ("INSERT INTO pairs SELECT id, name FROM t", "I,UA,D"),
+            ("INSERT INTO pairs SELECT id, name FROM t WHERE id > 5", "I,UA,D"),
+            ("SELECT cust, COUNT(*) FROM t GROUP BY cust", "I,UB,UA,D"),
+            ("SELECT t.name, c.name FROM t JOIN c ON t.cust = c.cust", "I,UB,UA,D"),
+        ] {
+            let text = planned.text(&query.replace("FROM t", &format!("FROM {table} AS t"))).await;
+            let normalized = format!("ChangelogNormalize(key=[id], changelogMode=[{kinds}])");
+            assert!(text.contains(&normalized), "{query}\n{text}");
+            assert_eq!(text.contains("DropUpdateBefore"), mode == "all", "{query}\n{text}");
+        }
+    }
+    // Whether a row passes is asked of the rows that are remembered, not before.
+    let filtered = planned.text("INSERT INTO pairs SELECT id, name FROM changes WHERE cust > 5").await;
+    let filter = filtered.find("cust > 5").unwrap();
+    assert!(filter < filtered.find("ChangelogNormalize(").unwrap(), "{filtered}");
+}
+
 #[tokio::test]
 async fn the_user_decides_on_rows_that_claim_one_key() {
     let query = "INSERT INTO sink SELECT cust, id FROM o";

@@ -28,6 +28,7 @@ impl Session {
         let EpochSettings { workers, is_per_record, rows_max, wait } = insert_epochs(config)?;
         let restore = restore(config)?;
         let resume = config.get(&JOB_RESUME)?;
+        check_start(resume, restore.as_deref())?;
         let folder = || default_folder(|name| std::env::var_os(name)).unwrap_or_else(|| PathBuf::from("."));
         let checkpoints = checkpoints(config, &folder())?;
         let has_interval = checkpoints.interval.is_some();
@@ -188,6 +189,28 @@ pub(super) fn restore(config: &SessionConfig) -> Result<Option<PathBuf>> {
         return Ok(None);
     };
     local_path(RECOVERY_PATH.key(), &uri).map(Some)
+}
+
+/// Fails if a job is to begin anew and to go on from a checkpoint.
+///
+/// # Errors
+/// Both are set.
+fn check_start(resume: JobResume, restore: Option<&Path>) -> Result<()> {
+    match restore {
+        Some(path) if resume == JobResume::Resnapshot => Err(Error::validation(format!(
+            "'{}' = 'resnapshot' reads tables anew, and '{}' names '{}' to go on from",
+            JOB_RESUME.key(),
+            RECOVERY_PATH.key(),
+            path.display()
+        ))
+        .class(FlinkClass::ILLEGAL_ARGUMENT)
+        .hint(format!(
+            "RESET '{}'; to read them anew, RESET '{}'; to go on.",
+            RECOVERY_PATH.key(),
+            JOB_RESUME.key()
+        ))),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the folder for savepoints.
@@ -366,6 +389,21 @@ mod tests {
             restarts(&config(&[("restart-strategy.type", "often")]), true).unwrap_err().message(),
             "Unknown restart strategy often."
         );
+    }
+
+    #[test]
+    fn a_job_does_not_begin_anew_and_go_on_at_once() {
+        let path = Path::new("/state/chk-7");
+        let error = check_start(JobResume::Resnapshot, Some(path)).unwrap_err();
+        assert_eq!(
+            error.message(),
+            "'lakehead.job.resume' = 'resnapshot' reads tables anew, and 'execution.state-recovery.path' names '/state/chk-7' to go on from"
+        );
+        assert!(error.hint_text().unwrap().contains("RESET 'execution.state-recovery.path';"));
+        assert!(check_start(JobResume::Resnapshot, None).is_ok());
+        for resume in [JobResume::None, JobResume::Latest, JobResume::Skip] {
+            assert!(check_start(resume, Some(path)).is_ok());
+        }
     }
 
     #[test]

@@ -88,6 +88,15 @@ impl KeyedRows {
         self.current[slot as usize] = ABSENT;
     }
 
+    /// Takes the rows of all keys away.
+    pub(crate) fn delete_all(&mut self) {
+        for slot in 0..self.current.len() {
+            if self.current[slot] != ABSENT {
+                self.delete(slot as u32);
+            }
+        }
+    }
+
     /// Notes what has become of a key in this epoch, before it changes.
     fn touch(&mut self, slot: u32) {
         if self.tracker.touch(slot) {

@@ -198,15 +198,6 @@ fn truncate_may_be_ignored() {
 }
 
 #[test]
-fn truncate_is_not_taken_for_deletes_yet() {
-    let Some(pipeline) = Pipeline::create() else { return };
-    let said = pipeline.fail(&pipeline.mirror("t", COLUMNS, &[("lakehead.postgres.truncate", "delete")]));
-    for part in ["lakehead.postgres.truncate", "not supported", "'resnapshot'", "'ignore'"] {
-        assert!(said.contains(part), "{part} in\n{said}");
-    }
-}
-
-#[test]
 fn transactions_that_share_positions_survive_kills_between_them() {
     let Some(pipeline) = Pipeline::create() else { return };
     pipeline.postgres.run("CREATE TABLE t (n int, note text); ALTER TABLE t REPLICA IDENTITY FULL");

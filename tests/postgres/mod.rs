@@ -12,6 +12,7 @@ mod privileges;
 mod reports;
 mod schema_changes;
 mod slots;
+mod truncation;
 mod truth;
 mod tutorial;
 mod values;

@@ -124,7 +124,7 @@ const ANSWERS: &[(u32, &str, Answer)] = &[
         Test("changes", "rows_without_a_key_are_taken_away_one_at_a_time"),
     ),
     (27, "TRUNCATE is ignored", Test("changes", "truncate_fails_the_job_by_name_unless_told_otherwise")),
-    (27, "or is said to be deletes", Test("changes", "truncate_is_not_taken_for_deletes_yet")),
+    (27, "or is said to be deletes", Test("truncation", "a_truncate_takes_all_rows_away_at_its_place")),
     (
         36,
         "tables that are new are never read first",

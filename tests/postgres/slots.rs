@@ -125,7 +125,10 @@ EXECUTE STATEMENT SET BEGIN INSERT INTO lake.db.a SELECT * FROM a; INSERT INTO l
         );
     }
     pipeline.wait(&mut running, both, "200|200");
-    assert_eq!(slots(&pipeline, "slot_name, active"), format!("{}|t", pipeline.slot()));
+    assert_eq!(
+        slots(&pipeline, "slot_name, active AND confirmed_flush_lsn IS NOT NULL"),
+        format!("{}|t", pipeline.slot())
+    );
 }
 
 #[test]
@@ -190,7 +193,7 @@ fn a_slot_that_seems_to_be_in_use_is_waited_for() {
     // The server does not learn that its client has been killed.
     proxy.hide_ends();
     running.kill();
-    assert_eq!(slots(&pipeline, "active"), "t");
+    assert_eq!(slots(&pipeline, "active AND confirmed_flush_lsn IS NOT NULL"), "t");
     pipeline.postgres.run("UPDATE t SET n = 3 WHERE id = 2");
     let mut running = pipeline.start(&mirror);
     wait_until("the job says that the slot is in use", || {
@@ -291,7 +294,7 @@ fn a_slot_that_was_moved_beyond_the_checkpoint_fails_the_job() {
     let skip = format!("SET 'lakehead.job.resume' = 'skip';\n{}", pipeline.mirror("t", COLUMNS, &[]));
     let mut running = pipeline.start(&skip);
     wait_until("the slot is read", || {
-        let active = slots(&pipeline, "active");
+        let active = slots(&pipeline, "active AND confirmed_flush_lsn IS NOT NULL");
         if active == "t" { Ok(()) } else { Err(format!("{active}\n{}", running.shown())) }
     });
     pipeline.postgres.run("INSERT INTO t VALUES (4, 4)");
@@ -323,6 +326,70 @@ fn another_server_in_the_place_of_the_first_is_refused() {
     for part in ["system", "SET 'lakehead.job.resume' = 'resnapshot'"] {
         assert!(said.contains(part), "{part} in\n{said}");
     }
+}
+
+#[test]
+fn a_standby_that_is_promoted_is_gone_on_with() {
+    let Some(server) = PostgresServer::start(&[]) else { return };
+    let proxy = crate::support::proxy::Proxy::start(server.port());
+    let mut pipeline = Pipeline::on(&server, "");
+    pipeline.through(&proxy);
+    pipeline.postgres.run(CREATE);
+    let mut running = pipeline.start(&pipeline.mirror("t", COLUMNS, &[]));
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2");
+    server.down(Shutdown::Fast);
+    server.make_standby();
+    server.up();
+    let attempts = proxy.attempt_count();
+    wait_until("the job has met the standby, and tries again", || {
+        let shown = running.shown();
+        assert!(!shown.contains("[ERROR]"), "{shown}");
+        if proxy.attempt_count() >= attempts + 2 { Ok(()) } else { Err(shown) }
+    });
+    server.promote();
+    pipeline.reconnect();
+    pipeline.postgres.wait_true("SELECT timeline_id = 2 FROM pg_control_checkpoint()");
+    pipeline.postgres.run("INSERT INTO t VALUES (3, 3)");
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2\n3|3");
+    pipeline.postgres.wait_acknowledged(pipeline.slot());
+    stop(&mut running);
+    // The position is one of the new line now.
+    pipeline.postgres.run("INSERT INTO t VALUES (4, 4)");
+    let mut running = pipeline.start(&pipeline.mirror("t", COLUMNS, &[]));
+    pipeline.wait_table(&mut running, "t", "id, n", "1|1\n2|2\n3|3\n4|4");
+}
+
+#[test]
+fn a_standby_that_has_not_got_as_far_as_the_job_is_refused() {
+    let Some(server) = PostgresServer::start(&[]) else { return };
+    let mut pipeline = Pipeline::on(&server, "");
+    stopped(&pipeline);
+    server.down(Shutdown::Fast);
+    server.keep_copy();
+    server.up();
+    pipeline.reconnect();
+    let mirror = pipeline.mirror("t", COLUMNS, &[]);
+    let mut running = pipeline.start(&mirror);
+    pipeline.wait_table(&mut running, "t", "id, n", "2|2\n3|3");
+    pipeline.postgres.run("INSERT INTO t VALUES (4, 4)");
+    pipeline.wait_table(&mut running, "t", "id, n", "2|2\n3|3\n4|4");
+    stop(&mut running);
+    server.down(Shutdown::Immediate);
+    server.fall_back();
+    server.make_standby();
+    server.up();
+    server.promote();
+    pipeline.reconnect();
+    // Its log is longer than what the job has read, and another.
+    pipeline.postgres.run("INSERT INTO t VALUES (5, 5)");
+    pipeline.postgres.run("CREATE TABLE filler AS SELECT repeat('x', 1000) FROM generate_series(1, 20000)");
+    let said = pipeline.fail(&mirror);
+    for part in ["timeline", "SET 'lakehead.job.resume' = 'resnapshot'", "'skip'"] {
+        assert!(said.contains(part), "{part} in\n{said}");
+    }
+    // One of the ways on.
+    let mut running = pipeline.start(&format!("SET 'lakehead.job.resume' = 'resnapshot';\n{mirror}"));
+    pipeline.wait_table(&mut running, "t", "id, n", "2|2\n3|3\n5|5");
 }
 
 #[test]
@@ -500,7 +567,7 @@ fn a_job_may_begin_where_the_log_is_now_or_where_its_slot_is() {
     let anew = format!("SET 'pipeline.name' = 'latest';\n{}", pipeline.mirror("t", COLUMNS, &latest));
     let mut running = pipeline.start(&anew);
     wait_until("the slot is read", || {
-        let active = slots(&pipeline, "slot_name, active");
+        let active = slots(&pipeline, "slot_name, active AND confirmed_flush_lsn IS NOT NULL");
         if active.contains(&format!("{}|t", pipeline.slot())) {
             Ok(())
         } else {
@@ -523,7 +590,7 @@ fn log_that_is_held_is_warned_of_before_it_is_too_much() {
         format!("SET 'execution.checkpointing.interval' = '1 h';\n{}", pipeline.mirror("t", COLUMNS, &[]));
     let mut running = pipeline.start(&never);
     wait_until("the slot is read", || {
-        let active = slots(&pipeline, "active");
+        let active = slots(&pipeline, "active AND confirmed_flush_lsn IS NOT NULL");
         if active == "t" { Ok(()) } else { Err(format!("{active}\n{}", running.shown())) }
     });
     let before = Lsn::parse(&slots(&pipeline, "confirmed_flush_lsn"));

@@ -5,6 +5,7 @@
 //! says so and passes.
 #![allow(clippy::print_stderr, reason = "tests say why they do nothing, and what they leave behind")]
 
+use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
 use std::sync::{Arc, LazyLock};
@@ -80,6 +81,37 @@ impl PostgresServer {
     /// Starts the server again.
     pub(crate) fn up(&self) {
         script(self.home.as_ref().unwrap(), &["up"], "");
+    }
+
+    /// Lets the server, which is down, be a standby when it starts again: it takes no changes before it is promoted, and then goes on on
+    /// another line of history.
+    pub(crate) fn make_standby(&self) {
+        fs::write(self.data().join("standby.signal"), "").unwrap();
+    }
+
+    /// Promotes it.
+    pub(crate) fn promote(&self) {
+        self.connect("postgres").wait_true("SELECT pg_promote()");
+    }
+
+    /// Keeps a copy of the server's data, which is down.
+    pub(crate) fn keep_copy(&self) {
+        let copied = Command::new("cp").arg("-a").args([self.data(), self.copy()]).status().unwrap();
+        assert!(copied.success());
+    }
+
+    /// Puts the copy in the place of the data of the server, which is down: a standby that had got no further.
+    pub(crate) fn fall_back(&self) {
+        fs::remove_dir_all(self.data()).unwrap();
+        fs::rename(self.copy(), self.data()).unwrap();
+    }
+
+    fn data(&self) -> PathBuf {
+        self.home.as_ref().expect("only servers of a test's own are changed").join("data")
+    }
+
+    fn copy(&self) -> PathBuf {
+        self.data().with_file_name("copy")
     }
 
     /// Returns the file of who signed the server's certificate.

@@ -46,8 +46,10 @@ pub(super) struct ChangeDecoder {
     /// The tables that have been described, by number.
     pub(super) relations: HashMap<u32, RelationBinding>,
     rows: RowBuilder,
-    /// How many bytes the rows since the last batch took in the stream.
+    /// How many bytes the rows since the last batch took in the stream, and what has been read again for them.
     byte_size: usize,
+    /// How many more are expected of what has not been read again yet.
+    expected_bytes: usize,
     /// Rows that lack values which the stream left out.
     pub(super) unresolved: UnresolvedRows,
 }
@@ -61,14 +63,16 @@ impl ChangeDecoder {
             database: database.to_owned(),
             relations: HashMap::new(),
             byte_size: 0,
+            expected_bytes: 0,
             unresolved: UnresolvedRows::default(),
         }
     }
 
-    /// Takes the description of a table, which holds from here on. Returns what the user should know of its changes.
+    /// Takes the description of a table, which holds from here on. Returns what the user should know of its changes. Rows of the table
+    /// that lack values have to be resolved before: they are found by the key of the description before.
     ///
     /// # Errors
-    /// A declared column is not there any more or has a type that cannot be read; or rows would be told apart by other columns than
+    /// Some are not. A declared column is not there any more or has a type that cannot be read; or rows would be told apart by other columns than
     /// the declared key.
     pub(super) fn define(
         &mut self,
@@ -76,6 +80,9 @@ impl ChangeDecoder {
         table: &PgTable,
         types: &PgTypes,
     ) -> Result<Vec<String>> {
+        if self.lacks_values_of(relation.oid) {
+            return Err(Error::internal("a table is described anew while rows of it lack values"));
+        }
         let binding = RelationBinding::new(&self.shape, relation, table, types)?;
         let notices = binding.notices(self.relations.get(&relation.oid), table, &self.shape);
         self.relations.insert(relation.oid, binding);
@@ -115,6 +122,10 @@ impl ChangeDecoder {
             _ => None,
         };
         if let Some(before) = before {
+            // With no more than the key, what is taken back would not be the row that was given.
+            if !matches!(old, Some(OldTuple::Row(_))) && self.shape.changes == Changes::All {
+                return Err(no_before(relation));
+            }
             if emits.old {
                 self.append(oid, before, None, RowKind::Delete, transaction)?;
             }
@@ -123,13 +134,34 @@ impl ChangeDecoder {
             }
             return Ok(());
         }
-        if !emits.old && !emits.new {
+        if emits.old != emits.new {
+            return self.move_between_chunks(oid, old, new, emits, transaction);
+        }
+        if !emits.old {
             return Ok(());
         }
         if let Some(row) = whole.filter(|_| wants_before) {
             self.append(oid, row, None, RowKind::UpdateBefore, transaction)?;
         }
         self.append(oid, new, old, RowKind::UpdateAfter, transaction)
+    }
+
+    /// Takes a row whose key stayed, and which the update has moved from one chunk of the snapshot to another, of which one was read
+    /// before the update and the other after it: so the snapshot has both of its versions, or none.
+    fn move_between_chunks(
+        &mut self,
+        oid: u32,
+        old: Option<OldTuple<'_>>,
+        new: Tuple<'_>,
+        emits: Emits,
+        transaction: Transaction,
+    ) -> Result<()> {
+        if let (true, Some(OldTuple::Row(before))) = (emits.old, old) {
+            // The chunks may have come in any order: who keeps one row of a key may have either.
+            self.append(oid, before, None, RowKind::Delete, transaction)?;
+            self.append(oid, new, old, RowKind::Delete, transaction)?;
+        }
+        self.append(oid, new, old, RowKind::Insert, transaction)
     }
 
     /// Takes a row that was deleted.
@@ -160,9 +192,20 @@ impl ChangeDecoder {
         }
     }
 
-    /// Returns how many bytes those rows took in the stream.
+    /// Returns how many bytes the rows since the last batch have, those among them that are only expected.
     pub(super) fn byte_size(&self) -> usize {
-        self.byte_size
+        self.byte_size + self.expected_bytes
+    }
+
+    /// Returns whether rows of a table lack values that the stream left out.
+    pub(super) fn lacks_values_of(&self, oid: u32) -> bool {
+        self.unresolved.has_rows_of(oid)
+    }
+
+    /// Counts what has been read again, in the place of what was expected.
+    pub(super) fn count_read(&mut self, byte_count: usize) {
+        self.byte_size += byte_count;
+        self.expected_bytes = 0;
     }
 
     /// Returns the rows since the last batch; None if there are none.
@@ -244,7 +287,9 @@ impl ChangeDecoder {
             }
             let key = relation.key_texts(&tuple, before)?;
             let row = self.rows.row_count();
-            self.unresolved.push(UnresolvedRow { oid, row, xid: transaction.xid, key, columns: lacking });
+            let row = UnresolvedRow { oid, row, xid: transaction.xid, key, columns: lacking };
+            self.expected_bytes += self.unresolved.expected_bytes(&row);
+            self.unresolved.push(row);
         }
         self.rows.end_rows(1, kind, origin);
         Ok(())

@@ -42,8 +42,7 @@ impl CopyPlan {
                 return Ok(text_expression(types, &binding.source, &column));
             };
             // The type that is planned for, also when somebody changes it between two chunks.
-            let planned = types.sql(server[binding.position].type_oid)?;
-            Ok(form.expression(&format!("{column}::{planned}")))
+            Ok(form.expression(&format!("{column}::{}", readable_type(types, binding.source.oid)?)))
         });
         let selected = selected.collect::<Result<Vec<String>>>()?;
         Ok(CopyPlan {
@@ -60,6 +59,15 @@ impl CopyPlan {
     /// Empty where no column is read, as SELECT allows it.
     pub(super) fn select_list(&self) -> &str {
         &self.select_list
+    }
+}
+
+/// Returns the type as which values are copied that have a type below all domains, for everybody: who may read a table need not have the
+/// right to name the types of its columns. Those of extensions that are copied in binary form are texts below.
+fn readable_type(types: &PgTypes, oid: u32) -> Result<String> {
+    match types.get(oid) {
+        Some(known) if known.schema != "pg_catalog" => Ok("pg_catalog.text".to_owned()),
+        _ => types.sql(oid),
     }
 }
 

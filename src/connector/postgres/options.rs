@@ -148,7 +148,7 @@ pub(super) const WALL_CLOCK_CONVERSION: ConfigOption<bool> = ConfigOption::with_
 pub(super) const TRUNCATE: ConfigOption<TruncatePolicy> = ConfigOption::with_default(
     "lakehead.postgres.truncate",
     "fail",
-    "What TRUNCATE of a table does: fail the job, nothing, or delete every row of it downstream.",
+    "What TRUNCATE of a table does: fail the job, nothing, or delete every row of it downstream; then the job remembers the rows, by the primary key. Postgres tells of no single partition that is truncated where a table is published through its root.",
 );
 pub(super) const UNREPRESENTABLE: ConfigOption<Unrepresentable> = ConfigOption::with_default(
     "lakehead.postgres.unrepresentable",

@@ -1,6 +1,6 @@
 //! A declared table of `postgres-cdc`: what it reads and how, as the planner and the reader ask for it.
 
-use super::options::{ChangelogMode as DeclaredMode, SCAN_STARTUP_MODE, StartupMode};
+use super::options::{ChangelogMode as DeclaredMode, SCAN_STARTUP_MODE, StartupMode, TruncatePolicy};
 use super::reader::{PostgresReader, ReadPlan};
 use super::row_shape::{Changes, Metadata, RowShape};
 use super::settings::{ServerSettings, StreamSettings, TableSettings};
@@ -89,6 +89,12 @@ impl DynamicTableSource for PostgresSource {
             DeclaredMode::All => ChangelogMode::ALL,
             DeclaredMode::Upsert => ChangelogMode::UPSERT,
         }
+    }
+
+    fn may_be_cleared(&self) -> bool {
+        self.settings.truncate == TruncatePolicy::Delete
+            && !self.is_append_only
+            && self.stream.startup != StartupMode::Snapshot
     }
 
     fn boundedness(&self) -> Boundedness {

@@ -2,11 +2,12 @@
 //! and only by tables that it lacks.
 
 use tokio_postgres::Client;
+use tokio_postgres::error::SqlState;
 
 use super::connection::PgServer;
 use super::settings::Autocreate;
 use super::table::{PgTable, quoted};
-use crate::error::Result;
+use crate::error::{Error, Result};
 
 /// The comment on a publication that we made.
 const MARK: &str = "made by lakehead; tables are added to it as jobs need them";
@@ -153,7 +154,54 @@ pub(super) async fn prepare_publication(
         Err(error) => {
             // The connection is left outside of the transaction that failed.
             drop(client.batch_execute("ROLLBACK").await);
-            Err(server.sql_error(&format!("preparing publication {name}"), error))
+            let is_there = error.code().is_some_and(|code| MADE_MEANWHILE.contains(code));
+            let failed = server.sql_error(&format!("preparing publication {name}"), error);
+            if !is_there {
+                return Err(failed);
+            }
+            // Whoever looks again finds it.
+            Err(Error::unavailable(failed.message().to_owned()).caused_by(failed))
         }
+    }
+}
+
+/// What the server says when somebody else has just made the publication, or added the table.
+const MADE_MEANWHILE: [SqlState; 2] = [SqlState::UNIQUE_VIOLATION, SqlState::DUPLICATE_OBJECT];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connector::postgres::testing::TestDatabase;
+    use crate::error::ErrorKind;
+
+    #[tokio::test]
+    async fn a_publication_that_another_job_has_made_meanwhile_is_looked_at_again() {
+        TestDatabase::with(async |database| {
+            database.run("CREATE TABLE t (id int PRIMARY KEY)").await;
+            let create = PublicationStep::Run(create_statements("p", Autocreate::AllTables, &[]));
+            prepare_publication(&database.server, &database.client, "p", &create).await.unwrap();
+            let add = PublicationStep::Run(vec!["ALTER PUBLICATION q ADD TABLE public.t;".to_owned()]);
+            database.run("CREATE PUBLICATION q FOR TABLE t").await;
+            for (name, step) in [("p", &create), ("q", &add)] {
+                let again = prepare_publication(&database.server, &database.client, name, step).await;
+                let error = again.unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+            }
+            // While the other one has not finished.
+            let other = database.connect().await;
+            other.batch_execute("BEGIN; CREATE PUBLICATION r").await.unwrap();
+            let create = PublicationStep::Run(create_statements("r", Autocreate::NoTables, &[]));
+            let client = database.connect().await;
+            let making = prepare_publication(&database.server, &client, "r", &create);
+            let ending = async {
+                let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'transactionid' AND pid IN \
+                     (SELECT pid FROM pg_stat_activity WHERE datname = current_database())";
+                database.wait_for(waiting, "1").await;
+                other.batch_execute("COMMIT").await.unwrap();
+            };
+            let (made, ()) = tokio::join!(making, ending);
+            assert_eq!(made.unwrap_err().kind(), ErrorKind::Unavailable);
+        })
+        .await;
     }
 }

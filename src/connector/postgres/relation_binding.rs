@@ -4,8 +4,9 @@ use super::column_binding::{ServerColumn, bind, qualified, text_expression};
 use super::pg_types::{PgTypes, TypeKind};
 use super::pgoutput::{OldTuple, Relation, ReplicaIdentity, Tuple, TupleValue};
 use super::row_shape::{Changes, RowShape};
+use super::slot::WAYS_ON;
 use super::table::{PgTable, quoted};
-use super::values::{Fault, SourceType, ValueReader};
+use super::values::{Fault, SourceType, ValueReader, not_utf8_hint};
 use crate::error::{Error, Result};
 use crate::schema::TypeRoot;
 
@@ -54,7 +55,9 @@ pub(super) struct Comparison {
 
 impl Comparison {
     fn new(types: &PgTypes, oid: u32) -> Option<Comparison> {
-        let below = types.get(types.below_domains(oid, -1).0)?;
+        // Of a domain, its values need no more than the type below it, and the role no right to use the domain.
+        let (oid, _) = types.below_domains(oid, -1);
+        let below = types.get(oid)?;
         let schema = if below.kind == TypeKind::Base { below.schema.as_str() } else { "pg_catalog" };
         Some(Comparison { operator_schema: quoted(schema), type_name: types.sql(oid).ok()? })
     }
@@ -163,9 +166,9 @@ impl RelationBinding {
                 }
                 (Some(target), Some(Some(known))) if known.source != column.source => {
                     let declared = &shape.physical[target.column].data_type;
-                    let (old, new) = (&known.source.name, &column.source.name);
+                    let (old, new) = column.source.told_from(&known.source);
                     notices.push(format!(
-                        "column '{name}' of table {table} was {old} and is {new} now: it is read as {declared} while its values are such"
+                        "column '{name}' of table {table} was {old} and is {new} now: it is read as {declared} while its values are such. Rows that were written before keep their old form, also where joins and groups match them with new ones: to read all of them anew, SET 'lakehead.job.resume' = 'resnapshot' and start the job again"
                     ));
                 }
                 (Some(target), None) => {
@@ -241,7 +244,7 @@ impl RelationBinding {
                 value => value,
             };
             let Some(TupleValue::Text(text)) = known else { return Err(self.no_key(&column.name)) };
-            key.push(String::from_utf8(text.to_vec()).map_err(|_| self.no_key(&column.name))?);
+            key.push(String::from_utf8(text.to_vec()).map_err(|_| self.key_not_utf8(&column.name))?);
         }
         if key.is_empty() { Err(self.no_key("")) } else { Ok(key) }
     }
@@ -257,6 +260,27 @@ impl RelationBinding {
             "a row of table {table} was updated without a large value that did not change, and cannot be read again: {why}"
         ))
         .hint(format!("Run ALTER TABLE {} REPLICA IDENTITY FULL.", self.sql()))
+    }
+
+    /// The error of a row that is found more than once.
+    #[cold]
+    pub(super) fn not_unique(&self) -> Error {
+        let key = self.columns.iter().filter(|column| column.is_key).map(|column| column.name.as_str());
+        Error::data(format!(
+            "a row of table {} was updated without a large value that did not change, and cannot be read again: ({}) is no key of the table any more",
+            self.label(),
+            key.collect::<Vec<_>>().join(", ")
+        ))
+        .hint(WAYS_ON)
+    }
+
+    #[cold]
+    fn key_not_utf8(&self, column: &str) -> Error {
+        Error::data(format!(
+            "a row of table {} was updated without a large value that did not change, and cannot be read again: the text of its key column '{column}' is not UTF-8",
+            self.label()
+        ))
+        .hint(not_utf8_hint(&self.label(), column))
     }
 
     /// The error of a row that lacks values in a log, where it cannot be put right later.

@@ -1,5 +1,6 @@
 //! Which kinds of rows flow where. First, upwards: what each operator may produce. Then, downwards from the sink: whether `-U` is
-//! wanted, which is where sources get their ChangelogNormalize and DropUpdateBefore.
+//! wanted, which is where sources get their ChangelogNormalize and DropUpdateBefore. A table that may be emptied always gets the
+//! former, whatever is wanted.
 //!
 //! Flink has a third pass, for deletes that hold the key only. Here it is part of the second: only who can do without `-U` finds
 //! rows by their key.
@@ -232,7 +233,8 @@ impl UpdateKindInference {
         };
         let may_repeat = self.events_duplicate && table.key_columns().is_some();
         let of_change = table.columns_of_change(columns);
-        if condition.is_none() {
+        // Somebody must know which rows go when the table is emptied.
+        if condition.is_none() && !table.source.may_be_cleared() {
             match wanted {
                 UpdateKind::Exact if is_complete && !may_repeat && of_change.is_empty() => {
                     return Ok(source.clone());
@@ -253,7 +255,11 @@ impl UpdateKindInference {
             return Err(Error::internal("a source with its key is no source"));
         };
         let keys = table.key_columns().unwrap_or_default();
-        let keys = keys.iter().filter_map(|key| columns.iter().position(|column| column == key)).collect();
+        let keys: Vec<usize> =
+            keys.iter().filter_map(|key| columns.iter().position(|column| column == key)).collect();
+        if keys.is_empty() {
+            return Err(Error::internal(format!("the rows of '{}' are to be known by no key", table.name)));
+        }
         let spec = OperatorSpec::ChangelogNormalize(ChangelogNormalizeSpec {
             keys,
             condition: condition.cloned(),

@@ -38,6 +38,8 @@ pub(crate) struct Claims {
     pub(crate) sources: BTreeSet<String>,
     /// The uids of sinks.
     pub(crate) sinks: BTreeSet<String>,
+    /// Operators that must know every row that a source has given: the uids of both.
+    pub(crate) keepers: Vec<(String, String)>,
 }
 
 /// An operator of the job and its tables.
@@ -101,6 +103,7 @@ impl Restore {
                 "Run the job as it was, or start it without this state (RESET 'execution.state-recovery.path').",
             ));
         }
+        self.check_keepers(claims)?;
         let unclaimed = self.unclaimed(claims);
         if unclaimed.is_empty() || ignores_unclaimed_state {
             return Ok(());
@@ -109,6 +112,21 @@ impl Restore {
         Err(self.does_not_fit(&format!("holds what nothing in the job claims:\n  {unclaimed}")).hint(
             "SET 'execution.state-recovery.ignore-unclaimed-state' = 'true' leaves it behind for good.",
         ))
+    }
+
+    /// Fails if an operator that must know every row of a source begins when some were read already.
+    fn check_keepers(&self, claims: &Claims) -> Result<()> {
+        let is_known = |uid: &String| self.manifest.operators.iter().any(|stored| stored.uid == *uid);
+        let is_begun =
+            |uid: &String| self.manifest.sources.get(uid).is_some_and(|position| !position.is_empty());
+        match claims.keepers.iter().find(|(keeper, source)| !is_known(keeper) && is_begun(source)) {
+            None => Ok(()),
+            Some((keeper, source)) => Err(self
+                .does_not_fit(&format!(
+                    "lacks the rows of source '{source}' that were read so far: '{keeper}' must know all of them, so that it can take them back when the table is emptied"
+                ))
+                .hint("SET 'lakehead.job.resume' = 'resnapshot' reads the table anew and replaces what was written; or leave the table's options as they were.")),
+        }
     }
 
     fn does_not_fit(&self, why: &str) -> Error {

@@ -210,7 +210,18 @@ impl Blueprint {
                 .map(|node| node.uid.clone())
                 .collect(),
             sinks: self.sinks().map(|sink| self.uids[sink.node].clone()).collect(),
+            keepers: self.keepers(),
         }
+    }
+
+    /// Returns who must know every row of a source, whose table may be emptied: the uids of both.
+    fn keepers(&self) -> Vec<(String, String)> {
+        let clearable = self.sources().filter(|(_, table, _)| table.source.may_be_cleared());
+        let keepers = |(source, ..): (NodeId, &SourceTable, Projection)| {
+            let keepers = self.layout.nodes[source].keepers.iter();
+            keepers.map(move |keeper| (self.uids[*keeper].clone(), self.uids[source].clone()))
+        };
+        clearable.flat_map(keepers).collect()
     }
 
     /// Builds all workers.

@@ -40,6 +40,13 @@ pub(super) struct SourceFrame {
     pub(super) frame: Frame,
 }
 
+impl SourceFrame {
+    /// Returns whether it says that the source's table has been emptied. No frame of an epoch with rows of that source comes before.
+    pub(super) fn is_cleared(&self) -> bool {
+        matches!(self.frame, Frame::Cleared)
+    }
+}
+
 impl Epoch {
     /// Creates an epoch of frames.
     pub(super) fn new(frames: Vec<SourceFrame>, time_ms: i64) -> Epoch {

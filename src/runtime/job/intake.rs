@@ -1,7 +1,8 @@
 //! Frames that were read and wait for the next epoch, and how far the epochs so far have come in each source.
 //!
 //! A reader may give something whole, such as a transaction, in several parts, of several tables. Epochs may end within, but then no
-//! checkpoint follows them; so an epoch ends where everything is whole if it can.
+//! checkpoint follows them; so an epoch ends where everything is whole if it can. An epoch also ends where a table of which it has rows
+//! is cleared: who remembers the rows forgets them as the next one begins, on every worker, and none of them need know the order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
@@ -320,12 +321,19 @@ impl Intake {
     fn next_count(&self) -> usize {
         let (mut bytes, mut rows, mut whole) = (0, 0, 0);
         let mut within = self.within.clone();
+        let mut have_rows = BTreeSet::new();
         for (at, waiting) in self.waiting.iter().enumerate() {
             bytes += waiting.bytes;
             rows += waiting.rows();
             let is_too_much = rows > self.limits.rows || (bytes > self.limits.bytes && at > 0);
-            if is_too_much && waiting.frame.is_some() {
-                return if whole > 0 { whole } else { at };
+            if let Some(SourceFrame { source, frame }) = &waiting.frame {
+                let is_cleared = matches!(frame, Frame::Cleared);
+                if is_too_much || (is_cleared && have_rows.contains(source)) {
+                    return if whole > 0 { whole } else { at };
+                }
+                if !is_cleared {
+                    have_rows.insert(*source);
+                }
             }
             match waiting.position {
                 Some(_) => within.remove(&waiting.reader),
@@ -342,7 +350,7 @@ impl Intake {
 /// Returns the rows of a frame that knows them.
 fn known_rows(frame: &Frame) -> usize {
     match frame {
-        Frame::Bytes { .. } => 0,
+        Frame::Bytes { .. } | Frame::Cleared => 0,
         Frame::Rows(batch) => batch.row_count(),
         Frame::Generate { count, .. } => *count,
     }
@@ -358,7 +366,7 @@ fn split(frame: Frame, rows: usize) -> (Frame, Frame) {
             Frame::Generate { first, count: rows },
             Frame::Generate { first: first + rows as u64, count: count - rows },
         ),
-        frame @ Frame::Bytes { .. } => (frame.clone(), frame),
+        frame @ (Frame::Bytes { .. } | Frame::Cleared) => (frame.clone(), frame),
     }
 }
 
@@ -490,6 +498,57 @@ mod tests {
         assert!(!intake.is_full());
         assert_eq!(intake.next_frames().len(), 2);
         assert_eq!((intake.bytes, intake.rows), (0, 0));
+    }
+
+    #[test]
+    fn no_epoch_has_rows_of_a_table_before_the_table_is_cleared() {
+        let limits = EpochLimits { bytes: usize::MAX, rows: 5 };
+        let mut intake = Intake::new(vec![reader(&[1, 2], position(0))], limits);
+        let cleared = |source: NodeId| {
+            let mut item = part(source, 0);
+            if let Given::Frame(read) = &mut item.given {
+                read.frame = Frame::Cleared;
+            }
+            item
+        };
+        for item in [
+            part(1, 1),
+            boundary(1),
+            part(1, 2),
+            cleared(2),
+            cleared(1),
+            part(1, 1),
+            part(2, 1),
+            boundary(2),
+            // More than an epoch takes, and emptied twice.
+            part(1, 7),
+            cleared(1),
+            cleared(1),
+            part(1, 1),
+            cleared(1),
+            boundary(3),
+        ] {
+            intake.take(item);
+        }
+        let mut epochs = Vec::new();
+        while !intake.is_empty() {
+            let text = |frame: &SourceFrame| match &frame.frame {
+                Frame::Cleared => format!("{} cleared", frame.source),
+                frame_of_rows => format!("{} {}", frame.source, known_rows(frame_of_rows)),
+            };
+            let frames = intake.next_frames().iter().map(text).collect::<Vec<_>>().join(", ");
+            epochs.push((frames, intake.is_whole()));
+        }
+        let expected = [
+            ("1 1", true),
+            ("1 2, 2 cleared", false),
+            ("1 cleared, 1 1, 2 1", true),
+            ("1 5", false),
+            ("1 2", false),
+            ("1 cleared, 1 cleared, 1 1", false),
+            ("1 cleared", true),
+        ];
+        assert_eq!(epochs, expected.map(|(frames, is_whole)| (frames.to_owned(), is_whole)));
     }
 
     #[test]

@@ -3,6 +3,8 @@
 //! An edge that moves rows between workers ends a phase: what lies behind it can only say its last word once all workers have
 //! said theirs. With one worker nothing moves, and an epoch has a single phase.
 
+use std::collections::BTreeSet;
+
 use crate::changelog::ChangelogMode;
 use crate::plan::{Distribution, JobGraph, NodeId, OperatorSpec};
 use crate::state::owner;
@@ -29,6 +31,8 @@ pub(super) struct NodeLayout {
     pub(super) is_singleton: bool,
     /// Who reads its rows.
     pub(super) readers: Vec<Route>,
+    /// Of a source: the nodes that must take its rows back when its table is cleared, the first ones on all ways that keep any.
+    pub(super) keepers: Vec<NodeId>,
 }
 
 /// A way of rows to an input of another node.
@@ -96,7 +100,13 @@ impl Layout {
                 mode: node.mode,
                 is_singleton: placement == Placement::First,
                 readers: Vec::new(),
+                keepers: Vec::new(),
             });
+        }
+        for (at, node) in graph.nodes.iter().enumerate() {
+            if matches!(node.spec, OperatorSpec::Source { .. }) {
+                nodes[at].keepers = keepers(graph, &nodes, at);
+            }
         }
         let phase_count = nodes.iter().map(|node| node.phase + 1).max().unwrap_or(1);
         Layout { workers, phase_count, nodes }
@@ -117,6 +127,23 @@ impl Layout {
     pub(super) fn worker_count(&self, node: NodeId) -> usize {
         if self.nodes[node].is_singleton { 1 } else { self.workers }
     }
+}
+
+/// Returns the first nodes behind another that do more with a row than to pass it on.
+fn keepers(graph: &JobGraph, nodes: &[NodeLayout], from: NodeId) -> Vec<NodeId> {
+    let mut found = BTreeSet::new();
+    let mut ways = vec![from];
+    while let Some(node) = ways.pop() {
+        for route in &nodes[node].readers {
+            match graph.nodes[route.node].spec {
+                OperatorSpec::Calc { .. } | OperatorSpec::DropUpdateBefore => ways.push(route.node),
+                _ => {
+                    found.insert(route.node);
+                }
+            }
+        }
+    }
+    found.into_iter().collect()
 }
 
 /// Returns how rows come to a reader.

@@ -12,6 +12,8 @@ mod attempt;
 mod blueprint;
 #[cfg(test)]
 mod checkpoint_tests;
+#[cfg(test)]
+mod clear_tests;
 mod coordinator;
 mod driver;
 mod epoch;

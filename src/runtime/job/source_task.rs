@@ -67,6 +67,7 @@ pub(super) fn frame_bytes(frame: &Frame) -> usize {
         Frame::Bytes { data, .. } => data.len(),
         Frame::Rows(batch) => batch.byte_size(),
         Frame::Generate { count, .. } => count * ROW_BYTES,
+        Frame::Cleared => 0,
     }
 }
 

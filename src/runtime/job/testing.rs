@@ -35,6 +35,8 @@ pub(super) enum Step {
     Rows(ChangelogBatch),
     /// Gives bytes, which stand for one row with their number.
     Bytes(usize),
+    /// Says that the table has been emptied.
+    Clear,
     /// Gives something whose decoding fails.
     BadFrame,
     /// Gives something whose decoding panics.
@@ -147,6 +149,7 @@ impl SourceReader for ScriptedReader {
         let frame = match step {
             Step::Rows(batch) => Frame::Rows(batch.project(&self.physical)?),
             Step::Bytes(count) => bytes(b".", count),
+            Step::Clear => Frame::Cleared,
             Step::BadFrame => bytes(b"bad", 1),
             Step::Panic => bytes(b"panic", 1),
             Step::Outage => {
@@ -185,7 +188,7 @@ impl FrameDecoder for ScriptedDecoder {
                 b"" => Ok(Vec::new()),
                 _ => Ok(vec![text::batch(&columns(), &[format!("+I {offset} 0")])]),
             },
-            Frame::Generate { .. } => unreachable!("no step gives such frames"),
+            Frame::Generate { .. } | Frame::Cleared => unreachable!("no step gives such frames to decode"),
         }
     }
 }

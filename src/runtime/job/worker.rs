@@ -148,9 +148,16 @@ impl Worker {
     fn run_phases(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
         let end = self.next_end(epoch, epoch.is_last);
         self.order.part = 0;
+        // Rows that were there before are on all workers, and no epoch has any before their table is cleared.
+        for frame in epoch.frames.iter().filter(|frame| frame.is_cleared()) {
+            self.clear(layout, frame.source)?;
+        }
         for phase in 0..layout.phase_count {
             if phase == 0 {
                 while let Some((number, frame)) = epoch.claim() {
+                    if frame.is_cleared() {
+                        continue;
+                    }
                     self.order = ChunkOrder { frame: number, chunk: 0, ..self.order };
                     for batch in self.decode(frame)? {
                         self.push(layout, frame.source, batch)?;
@@ -177,6 +184,16 @@ impl Worker {
             if self.unneeded_sources(layout).contains(&frame.source) {
                 continue;
             }
+            if frame.is_cleared() {
+                self.record_end = self.next_end(epoch, false);
+                let end = self.record_end;
+                self.clear(layout, frame.source)?;
+                for keeper in &layout.nodes[frame.source].keepers {
+                    self.operate(layout, *keeper, |operator, output| operator.end_epoch(&end, output))?;
+                }
+                has_ended = true;
+                continue;
+            }
             for batch in self.decode(frame)? {
                 for row in 0..batch.row_count() {
                     self.record_end = self.next_end(epoch, false);
@@ -189,6 +206,18 @@ impl Worker {
             self.record_end = self.next_end(epoch, epoch.is_last);
             let end = self.record_end;
             self.end_nodes(layout, None, &end)?;
+        }
+        Ok(())
+    }
+
+    /// Lets those who remember the rows of a source take them back.
+    fn clear(&mut self, layout: &Layout, source: NodeId) -> Result<()> {
+        for keeper in &layout.nodes[source].keepers {
+            match &mut self.stages[*keeper] {
+                Stage::Operator(operator) => operator.clear()?,
+                Stage::Absent => {}
+                _ => return Err(Error::internal("a table is cleared whose rows have left the job")),
+            }
         }
         Ok(())
     }

@@ -2,6 +2,8 @@
 //!
 //! A retraction takes the key's row away whatever else it holds, since a delete in such a changelog may hold the key alone; so a
 //! `-U` counts as a delete until its `+U` comes, which within an epoch makes an update of the two.
+//!
+//! It also knows what to take back when a table is cleared.
 
 use std::sync::Arc;
 
@@ -18,6 +20,9 @@ use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::Result;
 use crate::plan::ChangelogNormalizeSpec;
 use crate::state::{ABSENT, KeyedRows, RowChange, StateChanges, StateTable};
+
+/// How many changed rows leave together: of a table that is cleared, all are.
+const CHANGES_TOGETHER: usize = 8_192;
 
 /// Keeps the last row of each key and says how it has changed.
 pub(crate) struct ChangelogNormalize {
@@ -84,23 +89,30 @@ impl Operator for ChangelogNormalize {
     fn end_epoch(&mut self, _epoch: &EpochEnd, output: &mut Output) -> Result<()> {
         let (schema, emits_update_before) = (&self.schema, self.emits_update_before);
         self.rows.end_epoch(|store, changes| {
-            let mut emitted = StoredChanges::default();
-            for change in changes {
-                match *change {
-                    RowChange { before: ABSENT, now } => emitted.push(RowKind::Insert, now),
-                    RowChange { before, now: ABSENT } => emitted.push(RowKind::Delete, before),
-                    RowChange { before, now } => {
-                        if emits_update_before {
-                            emitted.push(RowKind::UpdateBefore, before);
+            for changes in changes.chunks(CHANGES_TOGETHER) {
+                let mut emitted = StoredChanges::default();
+                for change in changes {
+                    match *change {
+                        RowChange { before: ABSENT, now } => emitted.push(RowKind::Insert, now),
+                        RowChange { before, now: ABSENT } => emitted.push(RowKind::Delete, before),
+                        RowChange { before, now } => {
+                            if emits_update_before {
+                                emitted.push(RowKind::UpdateBefore, before);
+                            }
+                            emitted.push(RowKind::UpdateAfter, now);
                         }
-                        emitted.push(RowKind::UpdateAfter, now);
                     }
                 }
+                let columns = store.columns(emitted.numbers())?;
+                output.push(emitted.into_batch(schema, columns)?);
             }
-            let columns = store.columns(emitted.numbers())?;
-            output.push(emitted.into_batch(schema, columns)?);
             Ok(())
         })
+    }
+
+    fn clear(&mut self) -> Result<()> {
+        self.rows.delete_all();
+        Ok(())
     }
 
     fn state_tables(&self) -> Vec<StateTable> {
@@ -182,6 +194,66 @@ mod tests {
             &["+U 1 a 1.0", "+U 1 a 3.0", "+U 1 b 4.0", "+U 1 b NULL", "-D 1 NULL NULL"],
             &["+I 1 a 3.0", "+U 1 b 4.0", "-D 1 b 4.0"],
         );
+    }
+
+    #[test]
+    fn a_table_that_is_cleared_loses_all_rows_but_those_that_come_again() {
+        for workers in [1, 3] {
+            let mut operator = Harness::new(make, &input());
+            operator.restart(workers);
+            let mut epoch = |clears: bool, lines: &[&str]| {
+                if clears {
+                    operator.clear();
+                }
+                let mut shown = operator.epoch(lines);
+                shown.sort();
+                operator.checkpoint();
+                (shown.join(", "), operator.saved(0).len())
+            };
+            epoch(false, &["+I 1 a 1.0", "+I 2 b 1.0", "+I 3 c 1.0", "+I 4 d 1.0", "-D 4 d 1.0"]);
+            let (shown, count) = epoch(true, &["+I 1 a 1.0", "+I 2 x 1.0", "+I 5 e 1.0", "-D 5 e 1.0"]);
+            assert_eq!((shown.as_str(), count), ("+U 2 x 1.0, -D 3 c 1.0, -U 2 b 1.0", 2));
+            assert_eq!(epoch(true, &[]), ("-D 1 a 1.0, -D 2 x 1.0".to_owned(), 0));
+            assert_eq!(epoch(true, &[]), (String::new(), 0));
+            assert_eq!(epoch(false, &["+U 2 y 1.0", "-D 1 a 1.0"]), ("+I 2 y 1.0".to_owned(), 1));
+        }
+    }
+
+    #[test]
+    fn clearing_at_any_time_adds_up_across_restarts() {
+        let mut random = Random::new(5);
+        for _ in 0..30 {
+            let mut operator = Harness::new(make, &input());
+            let (mut shown, mut expected) = (Vec::new(), fold::<String>(&[]));
+            for _ in 0..8 {
+                if random.chance(60) {
+                    operator.clear();
+                    expected.clear();
+                }
+                if expected.is_empty() {
+                    let lines = random.changelog(&columns(), &[0], 40);
+                    shown.extend(operator.epoch(&lines));
+                    expected = fold(&lines);
+                } else {
+                    shown.extend(operator.epoch::<&str>(&[]));
+                }
+                assert_eq!(fold(&shown), expected);
+                if random.chance(50) {
+                    operator.restart(1 + random.below(3));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn more_rows_than_leave_together_are_all_taken_back() {
+        let mut operator = Harness::new(make, &input());
+        let count = CHANGES_TOGETHER + 7;
+        let lines: Vec<String> = (0..count).map(|id| format!("+I {id} a 1.0")).collect();
+        assert_eq!(operator.epoch(&lines).len(), count);
+        operator.clear();
+        let shown = operator.epoch::<&str>(&[]);
+        assert!(shown.len() == count && shown.iter().all(|line| line.starts_with("-D ")));
     }
 
     #[test]

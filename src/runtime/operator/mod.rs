@@ -40,7 +40,7 @@ use unnest::Unnest;
 use arrow::array::RecordBatch;
 
 use crate::changelog::ChangelogBatch;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::state::{StateChanges, StateTable};
 
 /// The watermark before there is one.
@@ -94,6 +94,15 @@ pub(crate) trait Operator: Send {
     /// As for `process`.
     fn end_epoch(&mut self, _epoch: &EpochEnd, _output: &mut Output) -> Result<()> {
         Ok(())
+    }
+
+    /// Takes back every row that has come before. Called before the first batch of an epoch, of operators that remember all rows of a
+    /// table which may be cleared.
+    ///
+    /// # Errors
+    /// The operator is none of them.
+    fn clear(&mut self) -> Result<()> {
+        Err(Error::internal("a table is cleared whose rows nobody remembers"))
     }
 
     /// Returns whether no row that may still come changes anything, so that those before need not go on.

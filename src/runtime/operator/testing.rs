@@ -198,6 +198,11 @@ impl<'a> Harness<'a> {
         shown
     }
 
+    /// Takes back all rows so far.
+    pub(crate) fn clear(&mut self) {
+        self.workers.iter_mut().for_each(|worker| worker.clear().expect("rows are taken back"));
+    }
+
     /// Runs one epoch for every line.
     pub(crate) fn per_record<S: AsRef<str>>(&mut self, lines: &[S]) -> Vec<String> {
         self.in_epochs(lines, 1)

@@ -10,18 +10,30 @@ use crate::error::{Error, ErrorKind};
 
 /// Converts an error of an SQL session.
 pub(super) fn of_sql(server: &PgServer, doing: &str, error: tokio_postgres::Error) -> Error {
-    let Some(told) = error.as_db_error() else {
+    let Some(said) = error.as_db_error() else {
+        if let Some(cause) = unreadable(&error) {
+            let error = Error::new(ErrorKind::Rejected, told(server, doing, &format!("{error}: {cause}")));
+            return error.hint(
+                "It will be the same again. Where the database does not know the encoding of its texts (server_encoding is SQL_ASCII), the names of schemas, tables, columns and types have to be UTF-8.",
+            );
+        }
         let failed = match std::error::Error::source(&error) {
             Some(cause) => of_connection(server, doing, &format!("{error}: {cause}"), is_permanent(&error)),
             None => of_connection(server, doing, &error.to_string(), false),
         };
         return failed.caused_by(error);
     };
-    let mut message = told.message().to_owned();
-    if let Some(detail) = told.detail() {
+    let mut message = said.message().to_owned();
+    if let Some(detail) = said.detail() {
         message = format!("{message}: {detail}");
     }
-    refused(server, doing, told.code().code(), &message).caused_by(error)
+    refused(server, doing, said.code().code(), &message).caused_by(error)
+}
+
+/// Returns why an answer cannot be read that has come whole, which the library does not tell from a failure of the connection.
+fn unreadable(error: &tokio_postgres::Error) -> Option<String> {
+    let cause = std::error::Error::source(error)?;
+    error.to_string().starts_with("error deserializing").then(|| cause.to_string())
 }
 
 /// Converts an error of a replication session, whose errors are texts that end with their SQLSTATE.
@@ -36,7 +48,10 @@ pub(super) fn of_stream(server: &PgServer, doing: &str, error: &PgWireError) -> 
             &login_hint(server.settings()),
         ),
         PgWireError::Tls(text) => of_connection(server, doing, text, !is_cut_off(text)),
-        PgWireError::Io(_) | PgWireError::Task(_) => of_connection(server, doing, &error.to_string(), false),
+        // The last is the session's end, where it was noticed by a call that was dropped meanwhile.
+        PgWireError::Io(_) | PgWireError::Task(_) | PgWireError::Internal(_) => {
+            of_connection(server, doing, &error.to_string(), false)
+        }
         // What was sent is not what the protocol allows: a second attempt gets the same.
         _ => Error::new(ErrorKind::Rejected, told(server, doing, &error.to_string())),
     }
@@ -149,7 +164,10 @@ fn hint(settings: &ServerSettings, code: &str, message: &str) -> String {
             "Policies would hide rows from '{}'. Run as a superuser: ALTER ROLE {user} BYPASSRLS;",
             settings.user
         ),
-        "42501" => format!("Grant user '{}' what it says.", settings.user),
+        "42501" => match message.strip_prefix("permission denied for schema ") {
+            Some(schema) => format!("Run as its owner: GRANT USAGE ON SCHEMA {} TO {user};", quoted(schema)),
+            None => format!("Grant user '{}' what it says.", settings.user),
+        },
         _ => String::new(),
     }
 }

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use pgwire_replication::PgWireError;
-use tokio_postgres::{Client, Config, NoTls};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_postgres::{Client, Config, Connection, NoTls, Socket};
 
 use super::failure;
 use crate::connector::postgres::settings::ServerSettings;
@@ -23,6 +24,10 @@ pub(super) const APPLICATION_NAME: &str = "lakehead";
 const KEEPALIVE_IDLE: Duration = Duration::from_secs(30);
 const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(10);
 const KEEPALIVE_RETRIES: u32 = 3;
+
+/// How soon it is noticed while it owes us the receipt of a question: then no probes are sent, and the question is sent again and again
+/// instead, for a quarter of an hour if nothing else is said.
+const RECEIPT_WAIT: Duration = Duration::from_secs(60);
 
 /// A database of a server. Clones are cheap.
 #[derive(Debug, Clone)]
@@ -80,13 +85,25 @@ impl PgServer {
         let config = self.config();
         if self.settings.tls.mode == TlsMode::Disable {
             let (client, connection) = config.connect(NoTls).await.map_err(failed)?;
-            tokio::spawn(connection);
-            return Ok(client);
+            return self.begin(client, connection).await;
         }
         let connector = connector_that_learns(&self.settings.tls, presented)?;
         let (client, connection) = config.connect(connector).await.map_err(failed)?;
+        self.begin(client, connection).await
+    }
+
+    async fn begin<S>(&self, client: Client, connection: Connection<Socket, S>) -> Result<Client>
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        let knows_encoding = connection.parameter("server_encoding") != Some("SQL_ASCII");
         // What goes wrong meanwhile is told to who asks.
         tokio::spawn(connection);
+        if !knows_encoding {
+            // Or it would refuse to send what is not UTF-8, and not say where that is.
+            let raw = client.batch_execute("SET client_encoding = 'SQL_ASCII'").await;
+            raw.map_err(|error| self.sql_error("connecting", error))?;
+        }
         Ok(client)
     }
 
@@ -104,7 +121,8 @@ impl PgServer {
             .options(SESSION_SETTINGS)
             .keepalives_idle(KEEPALIVE_IDLE)
             .keepalives_interval(KEEPALIVE_INTERVAL)
-            .keepalives_retries(KEEPALIVE_RETRIES);
+            .keepalives_retries(KEEPALIVE_RETRIES)
+            .tcp_user_timeout(RECEIPT_WAIT);
         config
     }
 
@@ -113,6 +131,57 @@ impl PgServer {
         let limit = self.settings.connect_timeout.as_secs_f64();
         Error::unavailable(format!("Postgres '{}': connecting took longer than {limit} s", self.name))
             .hint("Check 'hostname' and 'port', and what stands between; 'connect.timeout' is how long it may take.")
+    }
+
+    /// Waits for the answer to a question that takes the server no time: as long as it may take to let us in.
+    ///
+    /// # Errors
+    /// The server refuses, the connection is lost, or no answer comes (unavailable).
+    pub(in crate::connector::postgres) async fn answer<T>(
+        &self,
+        doing: &str,
+        question: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+    ) -> Result<T> {
+        self.answer_within(doing, self.settings.connect_timeout, question).await
+    }
+
+    /// Says that the server took too long to answer.
+    pub(super) fn no_answer(&self, doing: &str) -> Error {
+        self.no_answer_within(doing, self.settings.connect_timeout)
+    }
+
+    /// Waits for the answer to a question, which has so much time: a connection that is dead has none, and says nothing of that.
+    ///
+    /// # Errors
+    /// The server refuses, or has not answered in time (unavailable).
+    pub(in crate::connector::postgres) async fn answer_within<T>(
+        &self,
+        doing: &str,
+        limit: Duration,
+        answer: impl Future<Output = std::result::Result<T, tokio_postgres::Error>>,
+    ) -> Result<T> {
+        self.in_time(doing, limit, async { answer.await.map_err(|error| self.sql_error(doing, error)) }).await
+    }
+
+    /// Waits likewise for what takes several questions.
+    ///
+    /// # Errors
+    /// Those of what is waited for; or it has not come in time (unavailable).
+    pub(in crate::connector::postgres) async fn in_time<T>(
+        &self,
+        doing: &str,
+        limit: Duration,
+        answer: impl Future<Output = Result<T>>,
+    ) -> Result<T> {
+        match tokio::time::timeout(limit, answer).await {
+            Ok(answer) => answer,
+            Err(_) => Err(self.no_answer_within(doing, limit)),
+        }
+    }
+
+    fn no_answer_within(&self, doing: &str, limit: Duration) -> Error {
+        Error::unavailable(format!("Postgres '{}': {doing}: no answer in {} s", self.name, limit.as_secs_f64()))
+            .hint("The connection may be dead; or the server lets it wait, as for a table that somebody has locked.")
     }
 
     /// Converts an error of SQL. `doing` says what was tried, such as `reading table public.orders`.
@@ -127,5 +196,32 @@ impl PgServer {
     /// Converts an error of a replication session likewise.
     pub(in crate::connector::postgres) fn stream_error(&self, doing: &str, error: &PgWireError) -> Error {
         failure::of_stream(self, doing, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connector::postgres::settings::Password;
+    use crate::connector::postgres_tls::TlsSettings;
+
+    #[test]
+    fn a_peer_that_has_vanished_is_noticed_within_a_minute_with_or_without_a_question() {
+        let server = PgServer::new(ServerSettings {
+            host: "h".to_owned(),
+            port: 5432,
+            user: "u".to_owned(),
+            password: Password::new("p"),
+            database: "d".to_owned(),
+            tls: TlsSettings { mode: TlsMode::Disable, root_certificate: None },
+            connect_timeout: Duration::from_secs(1),
+            connect_retries: 0,
+        });
+        let config = server.config();
+        let minute = Duration::from_secs(60);
+        assert!(config.get_tcp_user_timeout().is_some_and(|wait| *wait <= minute));
+        let probes = config.get_keepalives_retries().unwrap_or_default();
+        let interval = config.get_keepalives_interval().unwrap_or_default();
+        assert!(probes > 0 && config.get_keepalives_idle() + interval * probes <= minute);
     }
 }

@@ -9,6 +9,7 @@ use pgwire_replication::{ReplicationClient, ReplicationConfig, SslMode, TlsConfi
 
 use super::PgServer;
 use super::pg_server::{APPLICATION_NAME, SESSION_SETTINGS};
+use super::socket_thread::SocketThread;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::ServerSettings;
 use crate::connector::postgres::table::quoted;
@@ -18,7 +19,12 @@ use crate::error::{Error, Result};
 /// How often the server is told what it may forget, at most; also how often it hears of us while nobody takes what it sends.
 const STATUS_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How many messages wait for whoever takes them. Each may be a row of many megabytes, so few; the sockets' buffers hold more small ones.
+/// How long the library waits for the server before it says something by itself. That would be worse than nothing: the server asks for a
+/// sign of life when it has not heard of us for half of its own time-out, and its question is all that an idle server ever says. So this
+/// is longer than any time-out can be.
+const WORD_BY_ITSELF: Duration = Duration::from_secs(365 * 24 * 60 * 60);
+
+/// How many messages the client reads ahead. Each may be a row of many megabytes, so few; the socket's buffer holds more small ones.
 const MESSAGES_MAX: usize = 64;
 
 /// What the server believes of a receiver when its own time-out is off: without one it never says that it is still there.
@@ -37,6 +43,8 @@ pub(in crate::connector::postgres) struct SystemIdentity {
 pub(in crate::connector::postgres) struct ReplicationSession {
     server: PgServer,
     client: ReplicationClient,
+    /// On which the client lives.
+    thread: SocketThread,
     identity: SystemIdentity,
     /// After how much silence of a receiver the server gives it up; it says something itself in half of that.
     sender_timeout: Duration,
@@ -74,9 +82,15 @@ impl ReplicationSession {
         // Nothing is acknowledged by starting: earlier checkpoints may still be needed.
         .with_ack_lsn(pgwire_replication::Lsn::ZERO)
         .with_status_interval(STATUS_INTERVAL)
+        .with_wakeup_interval(WORD_BY_ITSELF)
         .with_buffer_size(MESSAGES_MAX);
         let refused = |error| server.stream_error("connecting", &error);
-        let mut client = ReplicationClient::connect_gated(config).await.map_err(refused)?;
+        let thread = SocketThread::start()?;
+        // The client's task is one of the runtime in which it is made.
+        let connecting = thread.runtime().spawn(ReplicationClient::connect_gated(config)).await;
+        let connecting =
+            connecting.map_err(|error| Error::internal("a stream's client is gone").caused_by(error))?;
+        let mut client = connecting.map_err(refused)?;
         // The connection is made by the first command.
         let identified = tokio::time::timeout(settings.connect_timeout, client.identify_system()).await;
         let Ok(identified) = identified else {
@@ -87,6 +101,7 @@ impl ReplicationSession {
         let mut session = ReplicationSession {
             server: server.clone(),
             client,
+            thread,
             identity: SystemIdentity {
                 system_id: identified.system_id,
                 timeline: identified.timeline,
@@ -95,7 +110,15 @@ impl ReplicationSession {
             sender_timeout: SENDER_TIMEOUT_INSTEAD_OF_NONE,
         };
         session.agree_on_timeouts().await?;
+        session.agree_on_encoding().await?;
         Ok(session)
+    }
+
+    /// Lets a server that does not know the encoding of its texts send them as they are. It would refuse to send what is not UTF-8, also of
+    /// columns that nobody reads, and not say where that is.
+    async fn agree_on_encoding(&mut self) -> Result<()> {
+        let raw = "SELECT set_config('client_encoding', 'SQL_ASCII', false) WHERE current_setting('server_encoding') = 'SQL_ASCII'";
+        self.query("agreeing on an encoding", raw).await.map(drop)
     }
 
     async fn agree_on_timeouts(&mut self) -> Result<()> {
@@ -131,11 +154,30 @@ impl ReplicationSession {
         self.sender_timeout
     }
 
-    /// Runs SQL or a replication command.
+    /// Runs SQL or a replication command that takes the server no time.
+    ///
+    /// # Errors
+    /// The server refuses, the connection is lost, or no answer comes (unavailable): then the session is over.
+    pub(in crate::connector::postgres) async fn query(
+        &mut self,
+        doing: &str,
+        command: &str,
+    ) -> Result<Vec<QueryRow>> {
+        let limit = self.server.settings().connect_timeout;
+        match tokio::time::timeout(limit, self.query_without_limit(doing, command)).await {
+            Ok(answer) => answer,
+            Err(_) => {
+                self.abort();
+                Err(self.server.no_answer(doing))
+            }
+        }
+    }
+
+    /// Runs a command that may take any time, and whose caller looks whether it still runs.
     ///
     /// # Errors
     /// The server refuses, or the connection is lost.
-    pub(in crate::connector::postgres) async fn query(
+    pub(in crate::connector::postgres) async fn query_without_limit(
         &mut self,
         doing: &str,
         command: &str,
@@ -147,7 +189,10 @@ impl ReplicationSession {
     ///
     /// # Errors
     /// The slot is not there, is in use (unavailable) or lost, or the connection is.
-    pub(in crate::connector::postgres) async fn start(mut self, slot: &str) -> Result<ReplicationClient> {
+    pub(in crate::connector::postgres) async fn start(
+        mut self,
+        slot: &str,
+    ) -> Result<(ReplicationClient, SocketThread)> {
         let doing = format!("reading replication slot {slot}");
         let limit = self.server.settings().connect_timeout;
         let started = async {
@@ -155,15 +200,11 @@ impl ReplicationSession {
             self.client.wait_started().await
         };
         match tokio::time::timeout(limit, started).await {
-            Ok(Ok(())) => Ok(self.client),
+            Ok(Ok(())) => Ok((self.client, self.thread)),
             Ok(Err(error)) => Err(self.server.stream_error(&doing, &error)),
             Err(_) => {
                 self.client.abort();
-                Err(Error::unavailable(format!(
-                    "Postgres '{}': {doing}: no answer in {} s",
-                    self.server.name(),
-                    limit.as_secs_f64()
-                )))
+                Err(self.server.no_answer(&doing))
             }
         }
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::{Password, ServerSettings};
-use crate::connector::postgres::testing::TestDatabase;
+use crate::connector::postgres::testing::{Relay, TestDatabase};
 use crate::connector::postgres_tls::TlsMode;
 use crate::error::{Error, ErrorKind};
 
@@ -226,6 +226,24 @@ async fn sessions_write_values_alike_whatever_the_role_has_set() {
 }
 
 #[tokio::test]
+async fn a_question_that_nobody_answers_is_given_up() {
+    TestDatabase::with(async |database| {
+        let relay = Relay::start(database.server.settings().port).await;
+        let server = relay.server(database);
+        let client = server.connect().await.unwrap();
+        let mut session = session(&server).await.unwrap();
+        relay.stall();
+        let error = server.answer("asking", client.query_one("SELECT 1", &[])).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.message().ends_with("asking: no answer in 1 s"), "{error}");
+        let error = session.query("asking", "SELECT 1").await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.message().ends_with("asking: no answer in 1 s"), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_session_that_is_ended_by_the_server_is_unavailable() {
     TestDatabase::with(async |database| {
         let client = database.server.connect().await.unwrap();
@@ -251,4 +269,58 @@ async fn a_session_that_is_ended_by_the_server_is_unavailable() {
         assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
     })
     .await;
+}
+
+#[tokio::test]
+async fn a_schema_that_may_not_be_used_is_told_with_its_grant() {
+    TestDatabase::with(async |database| {
+        database.run("CREATE SCHEMA \"My types\"; CREATE DOMAIN \"My types\".d AS int").await;
+        let role = database.role("", "x").await;
+        let client = role.connect().await.unwrap();
+        let error = client.query("SELECT 1::\"My types\".d", &[]).await.unwrap_err();
+        let error = role.sql_error("asking", error);
+        let grant = format!("GRANT USAGE ON SCHEMA \"My types\" TO \"{}\";", role.settings().user);
+        assert_eq!(error.hint_text(), Some(format!("Run as its owner: {grant}").as_str()));
+        database.run(&grant).await;
+        client.query("SELECT 1::\"My types\".d", &[]).await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_answer_that_does_not_come_in_time_is_unavailable() {
+    TestDatabase::with(async |database| {
+        let client = database.server.connect().await.unwrap();
+        let asked = client.query("SELECT pg_sleep(60)", &[]);
+        let limit = std::time::Duration::from_millis(50);
+        let error = database.server.answer_within("asking", limit, asked).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.message().ends_with(": asking: no answer in 0.05 s"), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_database_that_knows_no_encoding_sends_its_texts_as_they_are() {
+    let encoding = "ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'";
+    for (options, expected, encoding) in [("", "café", "UTF8"), (encoding, "caf\u{fffd}", "SQL_ASCII")] {
+        TestDatabase::with_options(options, async |database| {
+            let query = if encoding == "UTF8" { "SELECT E'caf\\u00e9'" } else { "SELECT E'caf\\xe9'" };
+            let show = "SHOW client_encoding";
+            let mut session = session(&database.server).await.unwrap();
+            let sent = [session.query("asking", query).await, session.query("asking", show).await];
+            assert_eq!(sent.map(|rows| text(&rows.unwrap(), 0).unwrap()), [expected, encoding]);
+            let client = database.server.connect().await.unwrap();
+            let shown: String = client.query_one(show, &[]).await.unwrap().get(0);
+            assert_eq!(shown, encoding);
+            let read = client.query_one(query, &[]).await.unwrap().try_get::<_, String>(0);
+            let read = read.map_err(|error| database.server.sql_error("asking", error));
+            match encoding {
+                "UTF8" => assert_eq!(read.unwrap(), expected),
+                // It came, and would come again.
+                _ => assert_eq!(read.unwrap_err().kind(), ErrorKind::Rejected),
+            }
+        })
+        .await;
+    }
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::options::{
-    self, CHANGELOG_MODE, ChangelogMode, DECODING_PLUGIN_NAME, DecodingPlugin, READ_AS_APPEND_ONLY,
+    self, CHANGELOG_MODE, ChangelogMode, DECODING_PLUGIN_NAME, DecodingPlugin, READ_AS_APPEND_ONLY, TRUNCATE,
+    TruncatePolicy,
 };
 use super::postgres_source::PostgresSource;
 use super::settings::{PassedOn, ServerSettings, StreamSettings, TableSettings};
@@ -70,7 +71,25 @@ fn source(ctx: &FactoryContext<'_>) -> Result<PostgresSource> {
         notes: passed_on.notes,
     };
     ctx.options.reject_unknown()?;
+    check_truncate(&source)?;
     Ok(source)
+}
+
+/// Fails if a TRUNCATE is to delete rows that nobody could take back.
+fn check_truncate(source: &PostgresSource) -> Result<()> {
+    if source.settings.truncate != TruncatePolicy::Delete {
+        return Ok(());
+    }
+    let refused = |why: &str| Error::validation(format!("'{}' = 'delete' {why}", TRUNCATE.key()));
+    if source.is_append_only {
+        return Err(refused(&format!("contradicts '{}'", READ_AS_APPEND_ONLY.key()))
+            .hint("Leave one of them out: rows that are appended are never taken back."));
+    }
+    if source.key.is_empty() {
+        return Err(refused("needs a primary key, by which the rows of a truncated table are known")
+            .hint("Declare PRIMARY KEY (…) NOT ENFORCED with the columns of the table's key."));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

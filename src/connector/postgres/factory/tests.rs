@@ -236,6 +236,22 @@ fn the_first_option_that_differs_is_named() {
 }
 
 #[test]
+fn a_truncate_deletes_rows_that_have_a_key_and_change() {
+    let delete = ("lakehead.postgres.truncate", "delete");
+    let is_cleared = |entries: &[(&str, &str)]| read(entries).unwrap().may_be_cleared();
+    assert!(is_cleared(&[delete]) && is_cleared(&[delete, ("changelog-mode", "upsert")]));
+    assert!(!is_cleared(&[]) && !is_cleared(&[("lakehead.postgres.truncate", "ignore")]));
+    assert!(!is_cleared(&[delete, ("scan.startup.mode", "snapshot")]), "nothing changes");
+    let (message, _) = refused(&[delete, ("scan.read-changelog-as-append-only.enabled", "true")]);
+    assert!(message.ends_with("contradicts 'scan.read-changelog-as-append-only.enabled'"), "{message}");
+    let mut keyless = table(&[delete]);
+    keyless.schema.primary_key = None;
+    let error = source(&keyless.context()).unwrap_err();
+    assert!(error.message().starts_with("'lakehead.postgres.truncate' = 'delete' needs a primary key"));
+    assert!(error.hint_text().unwrap().contains("PRIMARY KEY"));
+}
+
+#[test]
 fn no_text_of_a_source_has_the_password() {
     let source = read(&[]).unwrap();
     assert!(!format!("{source:?}").contains("S3NT"), "{source:?}");

@@ -10,6 +10,7 @@ mod server_state;
 mod table_facts;
 #[cfg(test)]
 mod tests;
+mod truncation;
 
 use tokio_postgres::Client;
 
@@ -24,6 +25,7 @@ use crate::error::{Error, ErrorKind, Result};
 use problems::Report;
 use server_state::ServerState;
 use table_facts::TableFacts;
+pub(super) use truncation::check_truncates_one;
 
 /// A declared table, and what it is on the server.
 #[derive(Debug, Clone, Copy)]
@@ -88,6 +90,23 @@ pub(super) async fn check_still_published(
     published::check_kept(server, client, publication, declared).await
 }
 
+/// Checks that a job that goes on has met the server that writes. In a failover it may meet a standby for a while.
+///
+/// # Errors
+/// It is a standby, or the server cannot be asked (both unavailable).
+pub(super) async fn check_primary(server: &PgServer, client: &Client) -> Result<()> {
+    const DOING: &str = "asking whether it is a standby";
+    let row = server.answer(DOING, client.query_typed_one("SELECT pg_is_in_recovery()", &[])).await?;
+    if !row.try_get::<_, bool>(0).map_err(|error| server.sql_error(DOING, error))? {
+        return Ok(());
+    }
+    Err(Error::unavailable(format!(
+        "Postgres '{}': it is a standby, which is not promoted yet",
+        server.name()
+    ))
+    .hint("If it is to stay one, set 'hostname' and 'port' to the primary server."))
+}
+
 /// Checks everything that would fail later, in the order in which a user would put it right. Touches nothing.
 ///
 /// # Errors
@@ -114,6 +133,10 @@ pub(super) async fn check(
     let mut preflight = Preflight { publication: PublicationStep::Ready, slot: None, notes };
     if reads_changes {
         identities::check(server, declared, &facts, &mut report);
+        for declared in declared {
+            let (name, policy) = (&declared.shape.table, declared.truncate);
+            report.take(check_truncates_one(server, name, policy, declared.tables));
+        }
         let step = published::check(server, client, &state, stream, declared, &facts).await;
         preflight.publication = report.take(step).unwrap_or(PublicationStep::Ready);
         let found = check_slot(server, client, &state, stream, slot).await;

@@ -219,6 +219,33 @@ async fn a_publication_that_is_missing_is_told_where_it_may_not_be_made() {
 }
 
 #[tokio::test]
+async fn a_truncate_that_deletes_needs_one_table() {
+    TestDatabase::with(async |database| {
+        database
+            .run("CREATE TABLE a1 (id int PRIMARY KEY, n int); CREATE TABLE a2 (id int PRIMARY KEY, n int)")
+            .await;
+        let mut job = Job::new(database, "a.").await;
+        for policy in [TruncatePolicy::Fail, TruncatePolicy::Ignore] {
+            job.truncate = policy;
+            job.check().await.unwrap();
+        }
+        job.truncate = TruncatePolicy::Delete;
+        let (message, hint) = job.wrong().await;
+        assert!(message.starts_with("'lakehead.postgres.truncate' = 'delete' needs"), "{message}");
+        assert!(
+            message.ends_with("'default_catalog.default_database.t' reads 2: public.a1, public.a2"),
+            "{message}"
+        );
+        assert!(hint.contains("UNION ALL"), "{hint}");
+        // Where nothing but the tables is read, nothing is truncated.
+        job.check_slot(SlotUse::None).await.unwrap();
+        database.run("DROP TABLE a2").await;
+        job.check().await.unwrap();
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_publication_that_leaves_something_out_is_refused() {
     TestDatabase::with(async |database| {
         database.run("CREATE TABLE t (id int PRIMARY KEY, n int, m int)").await;

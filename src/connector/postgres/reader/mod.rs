@@ -9,7 +9,9 @@
 
 mod backoff;
 mod followed;
+mod identity;
 mod looks;
+mod lost_position;
 mod output;
 mod position;
 mod preparation;
@@ -20,6 +22,8 @@ mod snapshot_phase;
 mod status;
 mod stream_phase;
 mod table_routes;
+#[cfg(test)]
+mod tests;
 mod transaction;
 
 use std::sync::Arc;
@@ -35,6 +39,7 @@ pub(super) use self::read_plan::ReadPlan;
 use self::releases::Releases;
 use self::status::Status;
 use super::pgoutput::Lsn;
+use super::snapshot::TableSnapshot;
 use crate::connector::{SourceEvent, SourcePosition, SourceReader};
 use crate::error::{Error, Result};
 use crate::options::JobResume;
@@ -104,10 +109,13 @@ impl SourceReader for PostgresReader {
     }
 
     async fn on_checkpoint_complete(&mut self, position: &SourcePosition) -> Result<()> {
+        let ReaderPosition { stream, tables, .. } = ReaderPosition::parse(position)?;
         // Before the slot is made there is nothing to release.
-        if let Some(stream) = ReaderPosition::parse(position)?.stream {
+        let Some(stream) = stream else { return Ok(()) };
+        self.releases.checkpointed(stream.lsn);
+        // What is shown is how much of the database there is, and while tables are copied it is not all of it.
+        if tables.values().all(TableSnapshot::is_complete) {
             self.status.checkpointed(stream.lsn);
-            self.releases.checkpointed(stream.lsn);
         }
         Ok(())
     }

@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, Result};
 /// What the job gets.
 #[derive(Debug)]
 pub(super) enum Event {
-    /// Rows of a declared table.
+    /// Rows of a declared table, or that it has none any more.
     Rows(usize, Frame),
     /// All that came so far is whole.
     Boundary(SourcePosition),
@@ -20,7 +20,7 @@ pub(super) enum Event {
 #[derive(Debug)]
 pub(super) struct Output {
     events: mpsc::Sender<Event>,
-    /// Whether rows have gone out behind the last boundary.
+    /// Whether something has gone out behind the last boundary.
     has_open_rows: bool,
     /// Whether anything has ever gone out.
     has_begun: bool,
@@ -55,6 +55,15 @@ impl Output {
         }
         (self.has_open_rows, self.has_begun) = (true, true);
         self.events.send(Event::Rows(table, Frame::Rows(rows))).await.map_err(|_| gone())
+    }
+
+    /// Says that a declared table has been emptied: its rows so far are gone.
+    ///
+    /// # Errors
+    /// Nobody listens any more.
+    pub(super) async fn cleared(&mut self, table: usize) -> Result<()> {
+        (self.has_open_rows, self.has_begun) = (true, true);
+        self.events.send(Event::Rows(table, Frame::Cleared)).await.map_err(|_| gone())
     }
 
     /// Says that everything so far is whole.

@@ -8,18 +8,17 @@ use tokio_postgres::Client;
 
 use super::NOTHING;
 use super::followed::check_followed;
+use super::lost_position::give_up_what_is_lost;
 use super::position::{ReaderPosition, StreamPosition, TableKey};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
-use crate::connector::postgres::connection::{ReplicationSession, SystemIdentity};
+use crate::connector::postgres::connection::ReplicationSession;
 use crate::connector::postgres::copy_decoder::CopyPlan;
 use crate::connector::postgres::options::StartupMode;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::preflight::{self, DeclaredTable, SlotUse};
-use crate::connector::postgres::publication::prepare_publication;
-use crate::connector::postgres::slot::{
-    HeldSlot, NewSlot, SlotState, WAYS_ON, create_slot, drop_slot, inspect_slot,
-};
+use crate::connector::postgres::publication::{PublicationStep, prepare_publication};
+use crate::connector::postgres::slot::{HeldSlot, NewSlot, SlotState, create_slot};
 use crate::connector::postgres::snapshot::{TableSnapshot, wait_for_begun_transactions};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::tables::{GeneratedColumns, load_tables};
@@ -29,6 +28,10 @@ use crate::options::JobResume;
 /// How long a new slot may wait for transactions that run.
 const SLOT_WAIT: Duration = Duration::from_secs(600);
 
+/// How long the server may take to answer what has to be known before anything is read. Whoever prepares waits for nothing else, so a
+/// connection that is dead would never be noticed.
+const ANSWER_WAIT: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(60) };
+
 /// What reading needs.
 pub(super) struct Prepared {
     pub(super) client: Client,
@@ -37,8 +40,6 @@ pub(super) struct Prepared {
     pub(super) types: PgTypes,
     /// A slot that was made, with its session.
     pub(super) held: Option<HeldSlot>,
-    /// Whether tables are to be read from their beginning that a job which goes on did not know.
-    pub(super) has_new_tables: bool,
 }
 
 /// Prepares reading from the producer's position on.
@@ -49,41 +50,49 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     let plan = Arc::clone(&producer.plan);
     let server = &plan.server;
     let client = server.connect().await?;
+    if producer.position.stream.is_some() {
+        // Nothing that a standby has or lacks says anything about the primary that it may become.
+        preflight::check_primary(server, &client).await?;
+    }
     let generated = match plan.is_snapshot_only() {
         true => GeneratedColumns::Selected,
         false => GeneratedColumns::PublishedBy(&plan.stream.publication),
     };
     let mut tables = Vec::with_capacity(plan.tables.len());
     for declared in &plan.tables {
-        tables.push(load_tables(server, &client, &declared.settings.selection, generated).await?);
+        let loaded = load_tables(server, &client, &declared.settings.selection, generated);
+        tables.push(server.in_time("looking at its tables", ANSWER_WAIT, loaded).await?);
     }
-    let types = PgTypes::load(&client).await.map_err(|error| server.sql_error("reading its types", error))?;
+    let types = server.answer_within("reading its types", ANSWER_WAIT, PgTypes::load(&client)).await?;
     check_types(&plan, &tables, &types)?;
     if producer.position.stream.is_some() {
-        check_followed(producer, &client).await?;
+        let checked = check_followed(producer, &client);
+        server.in_time("looking at its tables again", ANSWER_WAIT, checked).await?;
     }
-    if forgets_slot(producer, &client).await? {
-        drop_slot(server, &client, &plan.slot).await?;
-    }
+    let at_slot = format!("looking at replication slot {}", plan.slot);
+    server.in_time(&at_slot, ANSWER_WAIT, give_up_what_is_lost(producer, &client)).await?;
     let followed = followed(producer, &tables);
     let declared = declared_tables(&plan, &tables, &followed);
-    let checked = preflight::check(
-        server,
-        &client,
-        &plan.stream,
-        slot_use(&plan, producer.position.stream.is_some()),
-        &declared,
-    )
-    .await?;
+    let checked = preflight::check(server, &client, &plan.stream, slot_use(producer, &plan), &declared);
+    let checked = server.in_time("checking what reading needs", ANSWER_WAIT, checked).await?;
     for note in &checked.notes {
         producer.warn(note);
     }
-    let mut prepared = Prepared { client, tables, types, held: None, has_new_tables: false };
-    if !plan.is_snapshot_only() {
-        prepare_publication(server, &prepared.client, &plan.stream.publication, &checked.publication).await?;
-        prepare_slot(producer, &mut prepared, checked.slot).await?;
+    let mut prepared = Prepared { client, tables, types, held: None };
+    if plan.is_snapshot_only() {
+        note_tables(producer, &prepared.tables);
+        return Ok(prepared);
     }
-    note_tables(producer, &mut prepared);
+    if checked.publication != PublicationStep::Ready {
+        producer.has_waited = false;
+        let publication = &plan.stream.publication;
+        let made = prepare_publication(server, &prepared.client, publication, &checked.publication);
+        // It may have to wait for locks, as a slot for transactions.
+        server.in_time(&format!("preparing publication {publication}"), SLOT_WAIT, made).await?;
+    }
+    prepare_slot(producer, &mut prepared, checked.slot).await?;
+    note_tables(producer, &prepared.tables);
+    wait_for_others(producer, &prepared.client).await?;
     Ok(prepared)
 }
 
@@ -142,48 +151,19 @@ pub(super) async fn check_published(plan: &ReadPlan, client: &Client, tables: &[
     preflight::check_still_published(&plan.server, client, &plan.stream.publication, &declared).await
 }
 
-fn slot_use(plan: &ReadPlan, goes_on: bool) -> SlotUse<'_> {
+fn slot_use<'a>(producer: &Producer, plan: &'a ReadPlan) -> SlotUse<'a> {
     match plan.stream.startup {
         StartupMode::Snapshot => SlotUse::None,
         _ if !plan.context.is_insert => SlotUse::Temporary,
-        _ if goes_on => SlotUse::Restored(&plan.slot),
-        StartupMode::CommittedOffset => SlotUse::Existing(&plan.slot),
-        StartupMode::Initial | StartupMode::LatestOffset => SlotUse::Permanent(&plan.slot),
-    }
-}
-
-/// Returns whether the user wants to go on without what a slot has lost: then it is of no use, nor is the position in it.
-async fn forgets_slot(producer: &mut Producer, client: &Client) -> Result<bool> {
-    let plan = Arc::clone(&producer.plan);
-    let is_asked_for = match plan.context.resume {
-        JobResume::Skip => producer.is_resuming,
-        JobResume::Resnapshot => !producer.output.has_begun() && producer.position.stream.is_none(),
-        JobResume::None | JobResume::Latest => false,
-    };
-    if !is_asked_for || plan.is_snapshot_only() || !plan.context.is_insert {
-        return Ok(false);
-    }
-    let slot = inspect_slot(&plan.server, client, &plan.slot).await?;
-    let position = producer.position.stream.as_ref().map(|stream| stream.lsn);
-    let is_lost = match &slot {
-        None => position.is_some(),
-        Some(slot) => {
-            slot.is_lost() || position.is_some_and(|lsn| slot.check_not_ahead_of(&plan.server, lsn).is_err())
+        _ if producer.position.stream.is_some() => SlotUse::Restored(&plan.slot),
+        // What the slot had is of no use to a job that goes on without it, nor to one that reads everything anew.
+        StartupMode::CommittedOffset
+            if !producer.has_given_up_position && plan.context.resume != JobResume::Resnapshot =>
+        {
+            SlotUse::Existing(&plan.slot)
         }
-    };
-    if is_lost && let Some(lsn) = position {
-        producer.warn(&format!(
-            "Postgres '{}': the job goes on from now: what changed since {lsn} and is lost stays missing",
-            plan.server.name()
-        ));
-        producer.position.stream = None;
-        producer.is_resuming = false;
-        // What was not read of the tables is read now, and what was counts as it is.
-        for snapshot in producer.position.tables.values_mut().filter(|snapshot| snapshot.is_complete()) {
-            *snapshot = TableSnapshot::Pure;
-        }
+        _ => SlotUse::Permanent(&plan.slot),
     }
-    Ok(is_lost && slot.is_some())
 }
 
 /// Makes the slot if the job begins, and checks that it has what comes next if the job goes on.
@@ -239,17 +219,7 @@ async fn prepare_slot(
             (identity, lsn)
         }
     };
-    if plan.reads_snapshot() {
-        let name = server.name().to_owned();
-        let context = plan.context.clone();
-        wait_for_begun_transactions(server, &prepared.client, move |waiting| {
-            context.warn(&format!(
-                "Postgres '{name}': reading waits for transactions to end that had begun before: {}",
-                waiting.transactions.join(", ")
-            ));
-        })
-        .await?;
-    }
+    producer.has_waited = false;
     producer.position.stream = Some(StreamPosition {
         system: identity.system_id,
         timeline: identity.timeline,
@@ -262,10 +232,10 @@ async fn prepare_slot(
 
 /// Notes what is to be read of tables that the position does not know. A job that begins reads what they hold, if its options say so; one
 /// that goes on takes them for tables that were made meanwhile, whose changes are all in the stream.
-fn note_tables(producer: &mut Producer, prepared: &mut Prepared) {
+fn note_tables(producer: &mut Producer, tables: &[Vec<PgTable>]) {
     let plan = Arc::clone(&producer.plan);
     let is_new_job = producer.position.tables.is_empty();
-    for (declared, tables) in plan.tables.iter().zip(&prepared.tables) {
+    for (declared, tables) in plan.tables.iter().zip(tables) {
         for table in tables {
             let key = TableKey { oid: table.oid, reader: declared.name.clone() };
             if producer.position.tables.contains_key(&key) {
@@ -278,7 +248,8 @@ fn note_tables(producer: &mut Producer, prepared: &mut Prepared) {
             } else if !is_new_job && !reads {
                 producer.warn(&comes_later(&table.label(), &declared.name));
             }
-            prepared.has_new_tables |= reads && !is_new_job;
+            // Somebody else may have added it to the publication just now.
+            producer.has_waited &= !reads;
             let snapshot = if reads { TableSnapshot::Pending } else { TableSnapshot::Pure };
             producer.position.tables.insert(key, snapshot);
         }
@@ -298,29 +269,21 @@ pub(super) fn is_former_partition(position: &ReaderPosition, reader: &str, oid: 
     tables.any(|key| position.followed.get(&key.oid).is_some_and(|table| table.has_had_partition(oid)))
 }
 
-/// Fails if a server is not the one that a position belongs to, or has not got as far.
-///
-/// # Errors
-/// The position means nothing there.
-pub(super) fn check_identity(
-    plan: &ReadPlan,
-    stream: &StreamPosition,
-    identity: &SystemIdentity,
-) -> Result<()> {
-    let server = plan.server.name();
-    if stream.system != identity.system_id {
-        return Err(Error::rejected(format!(
-            "Postgres '{server}' is another server than the one that the job has read: its system identifier is {}, and was {}",
-            identity.system_id, stream.system
-        ))
-        .hint(WAYS_ON));
+/// Waits until every transaction has ended that had begun before the slot was made or tables were added to the publication, if tables are
+/// still to be read: the stream may lack its changes, and a snapshot that is taken now would not show them either.
+async fn wait_for_others(producer: &mut Producer, client: &Client) -> Result<()> {
+    if producer.has_waited || producer.position.tables.values().all(TableSnapshot::is_complete) {
+        return Ok(());
     }
-    if identity.flushed < stream.lsn {
-        return Err(Error::rejected(format!(
-            "Postgres '{server}' has lost transactions that the job has read: its log ends at {}, and the job has read up to {}",
-            identity.flushed, stream.lsn
-        ))
-        .hint(WAYS_ON));
-    }
+    let plan = Arc::clone(&producer.plan);
+    wait_for_begun_transactions(&plan.server, client, |waiting| {
+        producer.warn(&format!(
+            "Postgres '{}': reading waits for transactions to end that had begun before: {}",
+            plan.server.name(),
+            waiting.transactions.join(", ")
+        ));
+    })
+    .await?;
+    producer.has_waited = true;
     Ok(())
 }

@@ -28,9 +28,12 @@ pub(super) struct Producer {
     /// What the server may forget.
     pub(super) released: watch::Receiver<Lsn>,
     pub(super) status: Arc<Status>,
-    pub(super) backoff: Backoff,
-    /// Whether the job goes on from a checkpoint and has not been able to yet.
-    pub(super) is_resuming: bool,
+    backoff: Backoff,
+    past: Past,
+    /// Whether the position was given up, because what follows it is lost and the job is to go on without.
+    pub(super) has_given_up_position: bool,
+    /// Whether all transactions have been waited for that had begun before the tables' changes were streamed.
+    pub(super) has_waited: bool,
     /// Since when the server cannot be reached.
     lost_since: Option<Instant>,
     /// What the user has been told already.
@@ -45,6 +48,17 @@ enum ReadEnd {
     Newcomer,
 }
 
+/// What says that reading is possible, so that a failure may pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Past {
+    /// Nothing yet.
+    Nothing,
+    /// The job goes on from a checkpoint, and nothing has been read since.
+    Checkpoint,
+    /// It has read.
+    Reading,
+}
+
 impl Producer {
     pub(super) fn new(
         plan: Arc<ReadPlan>,
@@ -55,7 +69,10 @@ impl Producer {
     ) -> Producer {
         Producer {
             plan,
-            is_resuming: position.stream.is_some(),
+            past: if position.stream.is_some() { Past::Checkpoint } else { Past::Nothing },
+            has_given_up_position: false,
+            // Before anything of a table was kept.
+            has_waited: position.stream.is_some(),
             position,
             output,
             released,
@@ -88,10 +105,12 @@ impl Producer {
 
     /// Reads on one connection, from the position on.
     async fn read(&mut self) -> Result<ReadEnd> {
-        let mut prepared = prepare(self).await?;
-        if self.plan.reads_snapshot() || prepared.has_new_tables {
-            read_snapshots(self, &prepared).await?;
+        if !self.plan.context.is_insert {
+            // Nothing has gone out, or it would not be tried again; and the slot has gone with its session.
+            self.position = ReaderPosition::default();
         }
+        let mut prepared = prepare(self).await?;
+        read_snapshots(self, &prepared).await?;
         if self.plan.is_snapshot_only() {
             return Ok(ReadEnd::All);
         }
@@ -114,7 +133,12 @@ impl Producer {
 
     /// Returns whether nothing says yet that reading has ever been possible.
     fn has_never_read(&self) -> bool {
-        !self.output.has_begun() && !self.is_resuming
+        !self.output.has_begun() && self.past == Past::Nothing
+    }
+
+    /// Returns whether the job goes on from a checkpoint and has not been able to yet.
+    pub(super) fn is_resuming(&self) -> bool {
+        self.past == Past::Checkpoint
     }
 
     /// Returns whether what follows the position comes from the stream, which is the same again after a connection was lost.
@@ -137,10 +161,15 @@ impl Producer {
         tokio::time::sleep(wait).await;
     }
 
-    /// Notes that the server is there, and sends.
+    /// Notes that the server sends: it can be read.
+    pub(super) fn heard(&mut self) {
+        self.past = Past::Reading;
+    }
+
+    /// Notes that reading has come on, so that the next failure is another one.
     pub(super) fn connected(&mut self) {
+        self.heard();
         self.backoff.succeeded();
-        self.is_resuming = false;
         if let Some(since) = self.lost_since.take() {
             let text = format!(
                 "Postgres '{}': reading goes on after {} s",

@@ -11,6 +11,7 @@ use crate::connector::postgres::settings::{StreamSettings, TableSettings, defaul
 use crate::connector::postgres::slot::drop_slot;
 use crate::connector::{ReaderContext, TableRead};
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::JobResume;
 
 /// The tables of a slot and everything that they share.
 #[derive(Debug)]
@@ -119,9 +120,11 @@ impl ReadPlan {
         self.stream.startup == StartupMode::Snapshot
     }
 
-    /// Returns whether the tables' content is read before their changes.
+    /// Returns whether a job that begins reads the tables' content before their changes. One that replaces what was written before does
+    /// in every mode: there would be nothing to replace it with.
     pub(super) fn reads_snapshot(&self) -> bool {
         matches!(self.stream.startup, StartupMode::Initial | StartupMode::Snapshot)
+            || self.context.resume == JobResume::Resnapshot
     }
 }
 

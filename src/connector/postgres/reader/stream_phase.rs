@@ -4,6 +4,7 @@
 //! follows a commit: every state that is checkpointed is one that the database had. Only a transaction beyond all measure has boundaries
 //! inside, known by the position of its commit and the number of its changes.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,20 +13,22 @@ use tokio_postgres::Client;
 
 use super::NOTHING;
 use super::followed::check_followed;
+use super::identity::check_identity;
 use super::looks::{LOOKS, answered, look_at_slot, look_at_tables};
 use super::position::StreamPosition;
-use super::preparation::{Prepared, check_identity};
+use super::preparation::Prepared;
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
 use super::table_routes::{Defined, Earlier, TableRoutes};
 use super::transaction::OpenTransaction;
 use crate::connector::postgres::change_decoder::{ChangeDecoder, Transaction};
+use crate::connector::postgres::connection::ReplicationSession;
 use crate::connector::postgres::mutation::Rule;
 use crate::connector::postgres::options::TruncatePolicy;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::pgoutput::{Lsn, Message, OldTuple, Parser, Relation, Tuple};
 use crate::connector::postgres::slot::{HeldSlot, inspect_slot};
-use crate::connector::postgres::snapshot::{Coverage, all_ended_by, widen};
+use crate::connector::postgres::snapshot::{Coverage, all_ended_by, next_transaction, widen};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::wal_stream::{PgWalStream, WalMessage, WalStream};
 use crate::error::{Error, Result};
@@ -45,6 +48,12 @@ const LOOKS_UNTIL_PURE: Duration = Duration::from_millis(500);
 /// How long the server may take to notice that a stream was ended, and how often it is asked.
 const END_WAIT: Duration = Duration::from_secs(10);
 const END_LOOKS: Duration = Duration::from_millis(20);
+
+/// After how long a connection has lasted on which nothing comes.
+const LASTING: Duration = Duration::from_secs(60);
+
+/// How long it may take to look a table up that is described anew, for which the server may have to look at all of them.
+const LOOK_UP_WAIT: Duration = Duration::from_secs(60);
 
 /// Reads changes on one connection.
 pub(super) struct StreamPhase<'a> {
@@ -67,6 +76,8 @@ pub(super) struct StreamPhase<'a> {
     open_bytes: usize,
     /// Near which the numbers of transactions are.
     xid_near: u64,
+    /// Until the connection has shown that it is good for something.
+    trial: Option<Trial>,
     /// When the stream has passed this, every change counts.
     pure_behind: Option<Lsn>,
     next_look: Instant,
@@ -80,6 +91,20 @@ pub(super) struct StreamPhase<'a> {
     commit_time: Option<i64>,
 }
 
+/// A new connection. That it can be made says little: what has ended the one before may end it as soon.
+#[derive(Debug)]
+struct Trial {
+    from: StreamPosition,
+    since: Instant,
+}
+
+impl Trial {
+    /// Returns whether reading has come on, or the connection has lasted.
+    fn is_stood(&self, position: &StreamPosition, now: Instant) -> bool {
+        position.lsn != self.from.lsn || position.within != self.from.within || now >= self.since + LASTING
+    }
+}
+
 impl<'a> StreamPhase<'a> {
     /// Starts the stream where the producer is.
     ///
@@ -91,7 +116,7 @@ impl<'a> StreamPhase<'a> {
         held: Option<HeldSlot>,
     ) -> Result<StreamPhase<'a>> {
         let plan = Arc::clone(&producer.plan);
-        let Some(position) = producer.position.stream.clone() else {
+        let Some(mut position) = producer.position.stream.clone() else {
             return Err(Error::internal("changes are to be read without a slot"));
         };
         let stream = match held {
@@ -99,9 +124,10 @@ impl<'a> StreamPhase<'a> {
             Some(held) => held.start().await?,
             None => {
                 let publication = &plan.stream.publication;
-                let stream = PgWalStream::start(&plan.server, &plan.slot, publication, position.lsn).await?;
-                check_identity(&plan, &position, stream.identity())?;
-                stream
+                let mut session =
+                    ReplicationSession::open(&plan.server, &plan.slot, publication, position.lsn).await?;
+                check_identity(&plan, &mut position, &mut session).await?;
+                PgWalStream::of_session(session, &plan.slot).await?
             }
         };
         let Prepared { client, tables, types, .. } = prepared;
@@ -113,7 +139,9 @@ impl<'a> StreamPhase<'a> {
         let now = Instant::now();
         producer.status.streaming();
         Ok(StreamPhase {
-            xid_near: routes.xid_max().unwrap_or_default(),
+            // The stream's transactions lie before it, by less than half of what their numbers tell apart.
+            xid_near: next_transaction(&plan.server, &client).await?,
+            trial: Some(Trial { from: position.clone(), since: now }),
             producer,
             plan,
             stream,
@@ -150,8 +178,12 @@ impl<'a> StreamPhase<'a> {
                     None => continue,
                 },
             };
-            self.producer.connected();
+            self.producer.heard();
             self.take(message).await?;
+            if self.trial.as_ref().is_some_and(|trial| trial.is_stood(&self.position, Instant::now())) {
+                self.trial = None;
+                self.producer.connected();
+            }
         }
     }
 
@@ -159,9 +191,10 @@ impl<'a> StreamPhase<'a> {
     async fn end(mut self) -> Result<()> {
         self.commit_time = None;
         self.flush(true).await?;
-        self.stream.close().await;
+        let StreamPhase { plan, client, stream, .. } = self;
+        drop(stream);
         let is_free = async {
-            while inspect_slot(&self.plan.server, &self.client, &self.plan.slot)
+            while inspect_slot(&plan.server, &client, &plan.slot)
                 .await?
                 .is_some_and(|slot| slot.active_pid.is_some())
             {
@@ -248,13 +281,15 @@ impl<'a> StreamPhase<'a> {
             Message::Insert { oid, new, .. } => self.insert(oid, new)?,
             Message::Update { oid, old, new, .. } => self.update(oid, old, new)?,
             Message::Delete { oid, old, .. } => self.delete(oid, old)?,
-            Message::Truncate { oids, .. } => self.truncate(&oids)?,
+            Message::Truncate { oids, .. } => self.truncate(&oids).await?,
             Message::Type { .. } | Message::Origin { .. } | Message::Logical { .. } => {}
             other => {
                 return Err(Error::internal(format!("a message that was not asked for: {other:?}")));
             }
         }
         if self.byte_size() >= FLUSH_BYTES {
+            // What rows lack counts as what it is now, and no longer as what was expected.
+            self.resolve().await?;
             self.open_bytes += self.byte_size();
             let is_beyond_measure = self.open_bytes >= TRANSACTION_BYTES_MAX;
             self.flush(is_beyond_measure).await?;
@@ -263,13 +298,17 @@ impl<'a> StreamPhase<'a> {
     }
 
     async fn define(&mut self, relation: &Relation<'_>) -> Result<()> {
+        if self.decoders.iter().any(|decoder| decoder.lacks_values_of(relation.oid)) {
+            self.resolve().await?;
+        }
+        let plan = Arc::clone(&self.plan);
         if self.routes.may_be_read(relation) || self.routes.has_other_name(relation) {
-            let plan = Arc::clone(&self.plan);
             self.needs_boundary |= answered(&plan, check_followed(self.producer, &self.client)).await?;
         }
         let position = &mut self.producer.position;
         let (decoders, types) = (&mut self.decoders, &mut self.types);
-        let defined = self.routes.define(relation, decoders, types, &self.client, position).await?;
+        let defined = self.routes.define(relation, decoders, types, &self.client, position);
+        let defined = plan.server.in_time("looking at its tables", LOOK_UP_WAIT, defined).await?;
         self.take_defined(defined);
         Ok(())
     }
@@ -327,50 +366,80 @@ impl<'a> StreamPhase<'a> {
         Ok(())
     }
 
-    fn truncate(&mut self, oids: &[u32]) -> Result<()> {
+    /// Takes a TRUNCATE as the tables' options say, unless what was read of a table is from after it.
+    async fn truncate(&mut self, oids: &[u32]) -> Result<()> {
         let Some((xid, _)) = self.new_change()? else { return Ok(()) };
+        let mut cleared = BTreeSet::new();
         for oid in oids {
             for route in self.routes.of(*oid) {
-                let is_covered = match route.snapshot() {
-                    None => false,
-                    Some(snapshot) => snapshot.covers_all(xid)? == Coverage::Everything,
-                };
-                if is_covered {
+                let coverage = route.coverage(xid)?;
+                if coverage == Coverage::Everything {
                     continue;
                 }
-                let label = route.label();
                 match self.plan.tables[route.declared].settings.truncate {
                     TruncatePolicy::Ignore => {
                         self.producer.warn(&format!(
-                            "Table {label} was truncated: what was written of it stays, because 'lakehead.postgres.truncate' = 'ignore'"
+                            "Table {} was truncated: what was written of it stays, because 'lakehead.postgres.truncate' = 'ignore'",
+                            route.label()
                         ));
                     }
-                    TruncatePolicy::Fail | TruncatePolicy::Delete => {
-                        return Err(Error::rejected(format!("table {label} was truncated")).hint(
-                            "Its rows cannot be taken back one by one. SET 'lakehead.job.resume' = 'resnapshot' and start the job again to replace what was written; or set 'lakehead.postgres.truncate' = 'ignore' to keep it.",
-                        ));
+                    TruncatePolicy::Delete if coverage == Coverage::Nothing => {
+                        cleared.insert(route.declared);
                     }
+                    TruncatePolicy::Delete => return Err(truncated_while_read(&route.label())),
+                    TruncatePolicy::Fail => return Err(truncated(&route.label())),
                 }
             }
         }
-        Ok(())
+        if cleared.is_empty() { Ok(()) } else { self.clear(&cleared).await }
+    }
+
+    /// Sends the rows that came before declared tables were emptied, and then that they were.
+    async fn clear(&mut self, cleared: &BTreeSet<usize>) -> Result<()> {
+        for declared in cleared {
+            self.decoders[*declared].leave_out_unresolved();
+        }
+        self.open_bytes += self.byte_size();
+        self.send_rows().await?;
+        for declared in cleared {
+            self.producer.output.cleared(*declared).await?;
+        }
+        // From here on the position has the change: a connection that is made anew does not bring it again.
+        self.settle(false).await
     }
 
     fn byte_size(&self) -> usize {
         self.decoders.iter().map(ChangeDecoder::byte_size).sum()
     }
 
-    /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
-    async fn flush(&mut self, is_boundary: bool) -> Result<()> {
-        // First all questions, which may fail for a time: rows that went out cannot be taken back.
+    /// Reads what rows lack.
+    async fn resolve(&mut self) -> Result<()> {
         for decoder in self.decoders.iter_mut().filter(|decoder| decoder.unresolved_count() > 0) {
             decoder.resolve(&mut self.client, &self.plan.server).await?;
         }
+        Ok(())
+    }
+
+    /// Hands on what has been read, and says that it is whole if it is to be said and is so, or has become too much to wait for that.
+    async fn flush(&mut self, is_boundary: bool) -> Result<()> {
+        self.send_rows().await?;
+        self.settle(is_boundary).await
+    }
+
+    /// Hands on the rows that have been read.
+    async fn send_rows(&mut self) -> Result<()> {
+        // First all questions, which may fail for a time: rows that went out cannot be taken back.
+        self.resolve().await?;
         for (declared, decoder) in self.decoders.iter_mut().enumerate() {
             if let Some(rows) = decoder.finish()? {
                 self.producer.output.rows(declared, rows).await?;
             }
         }
+        Ok(())
+    }
+
+    /// Moves the position behind what went out.
+    async fn settle(&mut self, is_boundary: bool) -> Result<()> {
         if let Some(transaction) = &self.transaction
             && !transaction.is_read()
         {
@@ -423,7 +492,47 @@ impl<'a> StreamPhase<'a> {
 }
 
 #[cold]
+fn truncated(label: &str) -> Error {
+    Error::rejected(format!("table {label} was truncated")).hint(
+        "To go on, SET 'lakehead.job.resume' = 'resnapshot' and start the job again: what was written is replaced. For the next time, 'lakehead.postgres.truncate' = 'delete' takes the rows of a table with a primary key away, and 'ignore' keeps them.",
+    )
+}
+
+#[cold]
+fn truncated_while_read(label: &str) -> Error {
+    Error::rejected(format!(
+        "table {label} was truncated while it was read: a part of what was read is from before, and another from after"
+    ))
+    .hint("SET 'lakehead.job.resume' = 'resnapshot' and start the job again: the table is read anew, and what was written is replaced.")
+}
+
+#[cold]
 fn outside() -> Error {
     Error::data("the stream has a change outside of any transaction")
         .hint("The server speaks a protocol that is not known, or the connection has damaged it.")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::connector::postgres::reader::position::WithinTransaction;
+
+    #[test]
+    fn a_connection_has_stood_its_trial_when_reading_has_come_on_or_a_minute_has_passed() {
+        let from = StreamPosition {
+            system: "7".to_owned(),
+            timeline: 1,
+            slot: "s".to_owned(),
+            lsn: Lsn(100),
+            within: None,
+        };
+        let since = Instant::now();
+        let trial = Trial { from: from.clone(), since };
+        // A server that lets us in, says that it is there, and fails again.
+        assert!(!trial.is_stood(&from, since + Duration::from_secs(1)));
+        assert!(trial.is_stood(&from, since + Duration::from_secs(60)));
+        assert!(trial.is_stood(&StreamPosition { lsn: Lsn(101), ..from.clone() }, since));
+        let within = Some(WithinTransaction { commit: Lsn(120), changes: 1 });
+        assert!(trial.is_stood(&StreamPosition { within, ..from }, since));
+    }
 }

@@ -14,7 +14,8 @@ use crate::connector::postgres::connection::PgServer;
 use crate::connector::postgres::mutation::Rule;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::pgoutput::{OldTuple, Relation, Tuple};
-use crate::connector::postgres::snapshot::TableSnapshot;
+use crate::connector::postgres::preflight::check_truncates_one;
+use crate::connector::postgres::snapshot::{Coverage, TableSnapshot};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::tables::{GeneratedColumns, find_tables, list_tables};
 use crate::error::Result;
@@ -178,6 +179,7 @@ impl TableRoutes {
             }
             let generated = GeneratedColumns::PublishedBy(&plan.stream.publication);
             let tables = find_tables(&plan.server, client, selection, generated).await?;
+            check_truncates_one(&plan.server, &read.shape.table, read.settings.truncate, &tables)?;
             if let Some(table) = tables.into_iter().find(|table| table.oid == relation.oid) {
                 let key = TableKey { oid: table.oid, reader: read.name.clone() };
                 found.push(Route { declared, key, table, snapshot: None });
@@ -286,9 +288,12 @@ impl Route {
         self.table.label()
     }
 
-    /// Returns what was read of the table; None if every change counts.
-    pub(super) fn snapshot(&self) -> Option<&TableSnapshot> {
-        self.snapshot.as_ref()
+    /// Returns how much of what was read is as a transaction left it that changed all of the table at once.
+    ///
+    /// # Errors
+    /// The table has not been read wholly.
+    pub(super) fn coverage(&self, xid: u64) -> Result<Coverage> {
+        self.snapshot.as_ref().map_or(Ok(Coverage::Nothing), |snapshot| snapshot.covers_all(xid))
     }
 
     /// Returns whether a row that a transaction brings counts.

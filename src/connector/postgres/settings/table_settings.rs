@@ -58,12 +58,6 @@ impl TableSettings {
                 DISTRIBUTION_FACTOR_LOWER.key()
             ));
         }
-        let truncate = options.get(&TRUNCATE)?;
-        if truncate == TruncatePolicy::Delete {
-            return Err(Error::unsupported(format!("'{}' = 'delete' is not supported yet", TRUNCATE.key())).hint(
-                "With 'fail' the job ends at a TRUNCATE, and SET 'lakehead.job.resume' = 'resnapshot' goes on from there; with 'ignore' the rows stay.",
-            ));
-        }
         Ok(TableSettings {
             selection: TableSelection::read(options)?,
             chunks: ChunkSettings {
@@ -71,7 +65,7 @@ impl TableSettings {
                 key_column: options.get_optional(&CHUNK_KEY_COLUMN)?,
                 even_between: (lower, upper),
             },
-            truncate,
+            truncate: options.get(&TRUNCATE)?,
             unrepresentable: options.get(&UNREPRESENTABLE)?,
             reads_new_tables: options.get(&NEWLY_ADDED_TABLES)?,
         })

@@ -107,17 +107,20 @@ impl Waiting {
         let server = session.server().clone();
         let started = tokio::time::Instant::now();
         let mut said = String::new();
-        let made = {
-            let mut made = std::pin::pin!(session.query(doing, command));
+        let ended = {
+            let mut made = std::pin::pin!(session.query_without_limit(doing, command));
             loop {
                 tokio::select! {
-                    made = &mut made => break Some(made),
+                    made = &mut made => return made,
                     () = tokio::time::sleep(LOOK_INTERVAL.min(slot.wait_max)) => {}
                 }
-                let blocking = self.blocking(&server, doing).await?;
+                let blocking = match self.blocking(&server, doing).await {
+                    Ok(blocking) => blocking,
+                    Err(error) => break Err(error),
+                };
                 if started.elapsed() >= slot.wait_max {
                     said = blocking;
-                    break None;
+                    break Ok(());
                 }
                 if !blocking.is_empty() && blocking != said {
                     tracing::warn!("Postgres '{}': {doing}: waiting for {blocking} to end", server.name());
@@ -125,10 +128,8 @@ impl Waiting {
                 }
             }
         };
-        if let Some(made) = made {
-            return made;
-        }
         session.abort();
+        ended?;
         let whom = if said.is_empty() { "the server".to_owned() } else { said };
         let pids: Vec<&str> =
             whom.split(|c: char| !c.is_ascii_digit()).filter(|pid| !pid.is_empty()).collect();
@@ -146,14 +147,10 @@ impl Waiting {
     /// Returns the transactions that the server waits for.
     async fn blocking(&self, server: &PgServer, doing: &str) -> Result<String> {
         let Some(watcher) = &self.watcher else { return Ok(String::new()) };
-        let row = watcher
-            .query_one(
-                "SELECT coalesce(string_agg(pid::text, ', '), '') FROM unnest(pg_blocking_pids($1)) pid",
-                &[&self.pid],
-            )
-            .await;
-        let pids: String =
-            row.and_then(|row| row.try_get(0)).map_err(|error| server.sql_error(doing, error))?;
+        // The limit of the wait is looked at between these questions only.
+        let query = "SELECT coalesce(string_agg(pid::text, ', '), '') FROM unnest(pg_blocking_pids($1)) pid";
+        let row = server.answer(doing, watcher.query_one(query, &[&self.pid])).await?;
+        let pids: String = row.try_get(0).map_err(|error| server.sql_error(doing, error))?;
         Ok(match pids.contains(',') {
             _ if pids.is_empty() => pids,
             true => format!("the transactions of processes {pids}"),

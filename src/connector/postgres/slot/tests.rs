@@ -6,7 +6,7 @@ use super::*;
 use crate::connector::postgres::connection::PgServer;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::{Password, ServerSettings};
-use crate::connector::postgres::testing::TestDatabase;
+use crate::connector::postgres::testing::{Relay, TestDatabase};
 use crate::connector::postgres::wal_stream::PgWalStream;
 use crate::connector::postgres_tls::{TlsMode, TlsSettings};
 use crate::error::{Error, ErrorKind};
@@ -104,6 +104,28 @@ async fn who_holds_up_a_slot_is_named_and_nothing_is_left_behind() {
         database.wait_for("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND backend_type = 'walsender'", "0").await;
         writer.batch_execute("COMMIT").await.unwrap();
         assert_eq!(database.value(&slots).await, "0");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_slot_is_not_waited_for_on_a_connection_that_passes_nothing_on() {
+    TestDatabase::with(async |database| {
+        let relay = Relay::start(database.server.settings().port).await;
+        let server = relay.server(database);
+        let writer = database.server.connect().await.unwrap();
+        writer.batch_execute("BEGIN; SELECT pg_current_xact_id()").await.unwrap();
+        let slot = NewSlot { wait_max: Duration::from_secs(600), ..new_slot(&database.name, false) };
+        let stalling = async {
+            let waiting = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE 'CREATE_REPLICATION_SLOT%' AND datname = current_database()";
+            database.wait_for(waiting, "1").await;
+            relay.stall();
+        };
+        let (made, ()) = tokio::join!(create_slot(&server, &slot), stalling);
+        let error = made.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Unavailable);
+        assert!(error.message().ends_with("no answer in 1 s"), "{error}");
+        writer.batch_execute("ROLLBACK").await.unwrap();
     })
     .await;
 }

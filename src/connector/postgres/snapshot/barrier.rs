@@ -15,6 +15,9 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(10), Duration::from_
 /// After how long a wait is reported for the first time, and then again and again.
 const REPORTS_EVERY: Duration = Duration::from_secs(5);
 
+/// What is done, for messages.
+const ASKING: &str = "asking for the transactions in progress";
+
 /// What keeps a barrier from opening.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(in crate::connector::postgres) struct Waiting {
@@ -68,24 +71,29 @@ pub(in crate::connector::postgres) async fn all_ended_by(
 ) -> Result<Option<Lsn>> {
     // The snapshot of a statement is taken before its functions are called: the position is the later of the two.
     let query = "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, (pg_current_wal_insert_lsn() - '0/0'::pg_lsn)::bigint";
-    let row = client
-        .query_typed_one(query, &[])
-        .await
-        .map_err(|error| server.sql_error("asking for the transactions in progress", error))?;
+    let row = server.answer(ASKING, client.query_typed_one(query, &[])).await?;
     let oldest: u64 = number(row.try_get(0).ok())?;
     let position: i64 =
         row.try_get(1).map_err(|error| server.sql_error("asking for the position of the log", error))?;
     Ok((oldest >= xid_max).then(|| Lsn(position.cast_unsigned())))
 }
 
+/// Returns the whole number that the next transaction gets: the stream leaves the upper halves out.
+///
+/// # Errors
+/// The server cannot be asked.
+pub(in crate::connector::postgres) async fn next_transaction(
+    server: &PgServer,
+    client: &Client,
+) -> Result<u64> {
+    Ok(transactions(server, client).await?.1)
+}
+
 /// Returns the oldest transaction in progress, and the number that the next one gets.
 async fn transactions(server: &PgServer, client: &Client) -> Result<(u64, u64)> {
     let query =
         "SELECT pg_snapshot_xmin(pg_current_snapshot())::text, pg_snapshot_xmax(pg_current_snapshot())::text";
-    let row = client
-        .query_typed_one(query, &[])
-        .await
-        .map_err(|error| server.sql_error("asking for the transactions in progress", error))?;
+    let row = server.answer(ASKING, client.query_typed_one(query, &[])).await?;
     Ok((number(row.try_get(0).ok())?, number(row.try_get(1).ok())?))
 }
 
@@ -102,9 +110,6 @@ async fn in_progress(server: &PgServer, client: &Client, below: u64) -> Result<V
         WHERE l.locktype = 'transactionid' AND l.granted \
         AND pg_snapshot_xmax(pg_current_snapshot())::text::bigint - age(l.transactionid) < $1 ORDER BY holder";
     let below = below.cast_signed();
-    let rows = client
-        .query_typed(query, &[(&below, Type::INT8)])
-        .await
-        .map_err(|error| server.sql_error("asking for the transactions in progress", error))?;
+    let rows = server.answer(ASKING, client.query_typed(query, &[(&below, Type::INT8)])).await?;
     Ok(rows.iter().filter_map(|row| row.try_get(0).ok()).collect())
 }

@@ -5,11 +5,11 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 use tokio_postgres::Client;
-use tokio_postgres::types::Type;
+use tokio_postgres::types::{ToSql, Type};
 
 use super::chunk_key::source;
 use super::visibility::SnapshotXids;
-use crate::connector::postgres::connection::PgServer;
+use crate::connector::postgres::connection::{PgServer, StatementWatch};
 use crate::connector::postgres::table::PgTable;
 use crate::error::{Error, Result};
 
@@ -25,11 +25,15 @@ const SETTINGS: &str = "SELECT set_config(name, value, false) FROM pg_settings J
     ('lock_timeout', '0'), ('transaction_timeout', '0'), ('idle_session_timeout', '0'), \
     ('max_parallel_workers_per_gather', '0'), ('jit', 'off')) AS wanted (name, value) USING (name)";
 
+/// What is done, for messages that name no table.
+const READING: &str = "reading tables";
+
 /// A connection that reads one range after the other.
 #[derive(Debug)]
 pub(super) struct Session {
     server: PgServer,
     client: Client,
+    watch: StatementWatch,
     reading: Option<Reading>,
     may_scan_all: bool,
 }
@@ -63,15 +67,21 @@ impl Session {
     /// The server cannot be reached or refuses.
     pub(super) async fn open(server: PgServer) -> Result<Session> {
         let client = server.connect().await?;
-        client
-            .batch_execute(SETTINGS)
-            .await
-            .map_err(|error| server.sql_error("preparing a session that reads tables", error))?;
-        Ok(Session { server, client, reading: None, may_scan_all: true })
+        server.answer("preparing a session that reads tables", client.batch_execute(SETTINGS)).await?;
+        let watch = StatementWatch::of(&server, &client).await?;
+        Ok(Session { server, client, watch, reading: None, may_scan_all: true })
     }
 
     pub(super) fn client(&self) -> &Client {
         &self.client
+    }
+
+    /// Waits for what a statement of the session brings next, however long that takes.
+    ///
+    /// # Errors
+    /// Nothing comes any more (unavailable).
+    pub(super) async fn wait<T>(&self, doing: &str, next: impl Future<Output = T>) -> Result<T> {
+        self.watch.wait(doing, next).await
     }
 
     /// Returns what is visible to the transaction that is open.
@@ -96,7 +106,7 @@ impl Session {
     pub(super) async fn set_may_scan_all(&mut self, may_scan_all: bool) -> Result<()> {
         if self.may_scan_all != may_scan_all {
             let setting = if may_scan_all { "SET enable_seqscan = on" } else { "SET enable_seqscan = off" };
-            self.client.batch_execute(setting).await.map_err(|error| self.failed(error))?;
+            self.run(setting).await?.map_err(|error| self.failed(error))?;
             self.may_scan_all = may_scan_all;
         }
         Ok(())
@@ -105,13 +115,18 @@ impl Session {
     /// Ends the transaction, if there is one.
     pub(super) async fn end(&mut self) -> Result<()> {
         if self.reading.take().is_some() {
-            self.client.batch_execute("COMMIT").await.map_err(|error| self.failed(error))?;
+            self.run("COMMIT").await?.map_err(|error| self.failed(error))?;
         }
         Ok(())
     }
 
+    /// Runs statements, and returns what the server says to them.
+    async fn run(&self, sql: &str) -> Result<std::result::Result<(), tokio_postgres::Error>> {
+        self.wait(READING, self.client.batch_execute(sql)).await
+    }
+
     fn failed(&self, error: tokio_postgres::Error) -> Error {
-        self.server.sql_error("reading tables", error)
+        self.server.sql_error(READING, error)
     }
 }
 
@@ -161,14 +176,14 @@ impl SharedSnapshot {
 
     async fn begin_under(&self, session: &mut Session, exported: &Exported) -> Result<bool> {
         let begin = format!("{}; SET TRANSACTION SNAPSHOT '{}'", self.begin(), exported.id);
-        match session.client.batch_execute(&begin).await {
+        match session.run(&begin).await? {
             Ok(()) => {
                 session.reading = Some(exported.reading.clone());
                 Ok(true)
             }
             // The transaction that took it has ended.
             Err(error) if error.as_db_error().is_some() => {
-                session.client.batch_execute("ROLLBACK").await.map_err(|error| session.failed(error))?;
+                session.run("ROLLBACK").await?.map_err(|error| session.failed(error))?;
                 Ok(false)
             }
             Err(error) => Err(session.failed(error)),
@@ -176,19 +191,22 @@ impl SharedSnapshot {
     }
 
     async fn export(&self, session: &mut Session) -> Result<Exported> {
-        let failed = |error| {
-            self.server.sql_error(&format!("taking a snapshot of table {}", self.table.label()), error)
-        };
-        session.client.batch_execute(&self.begin()).await.map_err(failed)?;
+        let doing = format!("taking a snapshot of table {}", self.table.label());
+        let failed = |error| self.server.sql_error(&doing, error);
+        // A command that changes the table may hold its lock for long.
+        session.wait(&doing, session.client.batch_execute(&self.begin())).await?.map_err(failed)?;
         let query = "SELECT pg_export_snapshot(), pg_current_snapshot()::text, pg_is_in_recovery(), to_regclass($1)::oid";
         let name = self.table.sql();
-        let row = session.client.query_typed_one(query, &[(&name, Type::TEXT)]).await.map_err(failed)?;
+        let parameters: [(&(dyn ToSql + Sync), Type); 1] = [(&name, Type::TEXT)];
+        let asking = session.client.query_typed_one(query, &parameters);
+        let row = session.wait(&doing, asking).await?.map_err(failed)?;
         let id: String = row.try_get(0).map_err(failed)?;
         let xids: String = row.try_get(1).map_err(failed)?;
         let is_standby: bool = row.try_get(2).map_err(failed)?;
         let oid: Option<u32> = row.try_get(3).map_err(failed)?;
         if is_standby {
-            return Err(Error::rejected(format!(
+            // In a failover it may be promoted soon.
+            return Err(Error::unavailable(format!(
                 "Postgres '{}': it is a standby, whose snapshots do not tell which transactions were in progress",
                 self.server.name()
             ))

@@ -73,7 +73,7 @@ impl TableReading {
     ) -> Result<()> {
         let mut first = self.session(sessions).await?;
         self.shared.enter(&mut first).await?;
-        chunks.prepare(first.client()).await?;
+        first.wait(&self.cutting(), chunks.prepare(first.client())).await??;
         self.range_count.store(chunks.estimate(), Ordering::Relaxed);
         sessions.push(first);
         let readers = readers.min(usize::try_from(chunks.estimate()).unwrap_or(usize::MAX));
@@ -137,7 +137,8 @@ impl TableReading {
         };
         self.shared.enter(session).await?;
         if range.is_none() {
-            *range = keys.chunks.lock().await.next(session.client()).await?;
+            let mut chunks = keys.chunks.lock().await;
+            *range = session.wait(&self.cutting(), chunks.next(session.client())).await??;
         }
         let Some(range) = range.clone() else { return Ok(None) };
         session.set_may_scan_all(range.is_all()).await?;
@@ -157,7 +158,8 @@ impl TableReading {
     ) -> Result<()> {
         let mut first = self.session(sessions).await?;
         self.shared.enter(&mut first).await?;
-        let ranges = page_ranges(&self.server, first.client(), &self.table).await?;
+        let ranges = page_ranges(&self.server, first.client(), &self.table);
+        let ranges = first.wait(&self.cutting(), ranges).await??;
         self.range_count.store(ranges.len() as u64, Ordering::Relaxed);
         let readers = readers.min(ranges.len());
         let turn = self.hand_over.turn().await?;
@@ -228,16 +230,18 @@ impl TableReading {
 
     /// Reads the rows that a condition is true for.
     async fn copy(&self, session: &Session, condition: Option<String>, held: &mut Held) -> Result<()> {
-        let failed = |error| self.server.sql_error(&format!("reading table {}", self.table.label()), error);
+        let doing = format!("reading table {}", self.table.label());
+        let failed = |error| self.server.sql_error(&doing, error);
         let condition = condition.map(|condition| format!(" WHERE {condition}")).unwrap_or_default();
         let query = format!(
             "COPY (SELECT {} FROM {} t{condition}) TO STDOUT (FORMAT binary)",
             self.copy.select_list(),
             source(&self.table)
         );
-        let mut rows = pin!(session.client().copy_out(&query).await.map_err(failed)?);
+        let copying = session.client().copy_out(&query);
+        let mut rows = pin!(session.wait(&doing, copying).await?.map_err(failed)?);
         let mut decoder = CopyDecoder::new(&self.copy);
-        while let Some(data) = rows.next().await {
+        while let Some(data) = session.wait(&doing, rows.next()).await? {
             decoder.push(&data.map_err(failed)?)?;
             if decoder.row_count() >= BATCH_ROWS || decoder.byte_size() >= BATCH_BYTES {
                 let bytes = decoder.byte_size();
@@ -250,6 +254,11 @@ impl TableReading {
             held.push(decoder.take()?, bytes).await?;
         }
         Ok(())
+    }
+
+    /// Says what is done while ranges are made.
+    fn cutting(&self) -> String {
+        format!("cutting table {} into ranges", self.table.label())
     }
 
     /// Returns a connection that is free, or a new one.

@@ -5,10 +5,10 @@ use std::fmt::Write as _;
 
 use tokio_postgres::types::Type;
 
-use super::Fault;
 use super::number::{narrow, numeric, numeric_text};
 use super::source_type::{SourceClass, SourceType};
 use super::temporal::{date_from_days, time_millis, timestamp_units};
+use super::{Fault, check_utf8};
 use crate::format::{ColumnBuilder, ColumnValues};
 use crate::schema::{DataType, TypeRoot};
 
@@ -26,8 +26,10 @@ pub(in crate::connector::postgres) enum BinaryForm {
     Numeric(u8, u8),
     /// Copied as numeric.
     Money(u8, u8),
-    /// Texts and bytes as they stand.
-    Plain,
+    /// Texts as they stand.
+    Text,
+    /// Bytes as they stand.
+    Bytes,
     /// A text behind a byte that tells its version.
     Jsonb,
     Uuid,
@@ -87,11 +89,11 @@ impl BinaryForm {
                 _ => return None,
             },
             Some(Type::TEXT | Type::VARCHAR | Type::BPCHAR | Type::NAME | Type::JSON) if is_text => {
-                BinaryForm::Plain
+                BinaryForm::Text
             }
             Some(Type::JSONB) if is_text => BinaryForm::Jsonb,
             Some(Type::UUID) if is_text => BinaryForm::Uuid,
-            Some(Type::BYTEA) if declared.root.is_binary() => BinaryForm::Plain,
+            Some(Type::BYTEA) if declared.root.is_binary() => BinaryForm::Bytes,
             Some(Type::DATE) if declared.root == TypeRoot::Date => BinaryForm::Date,
             Some(Type::TIME) => match declared.root {
                 TypeRoot::Time(precision) => BinaryForm::Time(precision),
@@ -103,7 +105,7 @@ impl BinaryForm {
                 }
                 _ => return None,
             },
-            None if is_text && source.class == SourceClass::Text => BinaryForm::Plain,
+            None if is_text && source.class == SourceClass::Text => BinaryForm::Text,
             _ => return None,
         })
     }
@@ -147,8 +149,10 @@ impl BinaryForm {
             BinaryForm::Oid => {
                 fill.integer(|bytes| array(bytes).map(|bytes| i64::from(u32::from_be_bytes(bytes))))
             }
+            // A NaN has many forms, and what computed it decides which one is sent; from a text it has but one.
             BinaryForm::Float4 => fill.each(|bytes, values| {
                 let value = f32::from_be_bytes(array(bytes)?);
+                let value = if value.is_nan() { f32::NAN } else { value };
                 if let ColumnValues::Float32(values) = values {
                     values.push(value);
                 }
@@ -156,6 +160,7 @@ impl BinaryForm {
             }),
             BinaryForm::Float8 => fill.each(|bytes, values| {
                 let value = f64::from_be_bytes(array(bytes)?);
+                let value = if value.is_nan() { f64::NAN } else { value };
                 if let ColumnValues::Float64(values) = values {
                     values.push(value);
                 }
@@ -170,12 +175,18 @@ impl BinaryForm {
                     Ok(())
                 })
             }
-            BinaryForm::Plain => fill.each(|bytes, values| {
+            BinaryForm::Text => fill.each(|text, values| {
+                check_utf8(text)?;
+                extend(values, text);
+                Ok(())
+            }),
+            BinaryForm::Bytes => fill.each(|bytes, values| {
                 extend(values, bytes);
                 Ok(())
             }),
             BinaryForm::Jsonb => fill.each(|bytes, values| match bytes {
                 [1, text @ ..] => {
+                    check_utf8(text)?;
                     extend(values, text);
                     Ok(())
                 }
@@ -198,8 +209,10 @@ impl BinaryForm {
     }
 
     /// Returns a value as an error shows it.
-    pub(super) fn shown(self, value: &[u8]) -> String {
+    pub(super) fn shown(self, value: &[u8]) -> Vec<u8> {
         let number = match self {
+            BinaryForm::Text => return value.to_vec(),
+            BinaryForm::Jsonb => return value.get(1..).unwrap_or_default().to_vec(),
             BinaryForm::Int2 => array(value).ok().map(|bytes| i16::from_be_bytes(bytes).to_string()),
             BinaryForm::Int4 => array(value).ok().map(|bytes| i32::from_be_bytes(bytes).to_string()),
             BinaryForm::Int8 => array(value).ok().map(|bytes| i64::from_be_bytes(bytes).to_string()),
@@ -212,13 +225,14 @@ impl BinaryForm {
             BinaryForm::Time(_) if value == 86_400_000_000_i64.to_be_bytes() => Some("24:00:00".to_owned()),
             _ => None,
         };
-        number.unwrap_or_else(|| {
+        let text = number.unwrap_or_else(|| {
             let mut text = "\\x".to_owned();
             for byte in value.iter().take(32) {
                 let _ = write!(text, "{byte:02x}");
             }
             text
-        })
+        });
+        text.into_bytes()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Arrays and hstore: texts that hold values of other types, quoted where need be.
 
 use super::source_type::SourceType;
-use super::{Fault, ValueReader};
+use super::{Fault, ValueReader, check_utf8};
 use crate::connector::postgres::options::Unrepresentable;
 use crate::format::{ColumnBuilder, ColumnValues};
 use crate::schema::{DataType, TypeRoot};
@@ -100,6 +100,7 @@ impl HstoreReader {
     /// Appends a map.
     pub(super) fn push(&mut self, text: &[u8], column: &mut ColumnBuilder) -> Result<(), Fault> {
         let ColumnValues::Map(ends, keys, values) = column.values() else { return Err(MALFORMED_HSTORE) };
+        check_utf8(text)?;
         let mut cursor = Cursor { text, at: 0 };
         while cursor.at < text.len() {
             cursor.expect(b'"', MALFORMED_HSTORE)?;

@@ -136,7 +136,8 @@ pub(super) fn numeric(bytes: &[u8], precision: u8, scale: u8) -> Result<i128, Fa
         } else if exponent > -4 {
             let cut = POWERS_OF_TEN[exponent.unsigned_abs() as usize];
             value = value.checked_mul(10_000 / cut).ok_or(TOO_LARGE)?;
-            value += digit / cut + i128::from(digit % cut * 2 >= cut);
+            let last = digit / cut + i128::from(digit % cut * 2 >= cut);
+            value = value.checked_add(last).ok_or(TOO_LARGE)?;
             exponent = -4;
             break;
         } else {
@@ -264,6 +265,15 @@ mod tests {
         assert_eq!(numeric(&binary("0.00000000000000000001"), 38, 18), Ok(0));
         assert_eq!(numeric(&binary("0"), 5, 2), Ok(0));
         assert_eq!(numeric(&binary("9.995"), 3, 2), Err(TOO_LARGE));
+    }
+
+    #[test]
+    fn a_binary_numeric_beyond_the_widest_integer_is_too_large() {
+        // More thousandths than i128 counts.
+        let text = "170141183460469231731687303715884105.9999";
+        assert_eq!(numeric(&binary(text), 38, 3), Err(TOO_LARGE));
+        assert_eq!(numeric(&binary(&format!("-{text}")), 38, 3), Err(TOO_LARGE));
+        assert_eq!(decimal(text.as_bytes(), 38, 3), Err(TOO_LARGE));
     }
 
     proptest! {

@@ -84,7 +84,7 @@ impl ValueReader {
     /// Returns a value as an error shows it.
     pub(in crate::connector::postgres) fn shown(&self, value: &[u8], is_binary: bool) -> Vec<u8> {
         match self.binary.filter(|_| is_binary) {
-            Some(form) => form.shown(value).into_bytes(),
+            Some(form) => form.shown(value),
             None => value.to_vec(),
         }
     }

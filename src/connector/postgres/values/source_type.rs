@@ -71,6 +71,42 @@ impl SourceType {
         Some((modifier >> 16 & 0xffff, scale))
     }
 
+    /// Returns the type as it is declared on the server, with what stands in brackets.
+    fn declared(&self) -> String {
+        if let SourceClass::Array(element, _) = &self.class {
+            return format!("{}[]", element.declared());
+        }
+        let Some(known) = Type::from_oid(self.oid).filter(|known| known.name() == self.name) else {
+            return self.name.clone();
+        };
+        let brackets = match known {
+            _ if self.type_modifier < 0 => None,
+            Type::NUMERIC => {
+                self.precision_and_scale().map(|(precision, scale)| format!("{precision},{scale}"))
+            }
+            // A length is kept with that of its own header.
+            Type::VARCHAR | Type::BPCHAR => Some((self.type_modifier - 4).to_string()),
+            Type::BIT | Type::VARBIT | Type::TIME | Type::TIMETZ | Type::TIMESTAMP | Type::TIMESTAMPTZ => {
+                Some(self.type_modifier.to_string())
+            }
+            _ => None,
+        };
+        brackets.map_or_else(|| self.name.clone(), |brackets| format!("{}({brackets})", self.name))
+    }
+
+    /// Returns how this type and the one before it are told apart, which differ in something.
+    pub(in crate::connector::postgres) fn told_from(&self, before: &SourceType) -> (String, String) {
+        let (old, new) = (before.declared(), self.declared());
+        if old != new {
+            return (old, new);
+        }
+        // Made anew under the same name, or different in what is not shown.
+        let numbered = |name: String, of: &SourceType| {
+            format!("{name} (type {}, modifier {})", of.oid, of.type_modifier)
+        };
+        (numbered(old, before), numbered(new, self))
+    }
+
     /// Returns how a column of this type is best declared.
     pub(in crate::connector::postgres) fn suggestion(&self) -> String {
         match &self.class {
@@ -136,6 +172,45 @@ mod tests {
     fn numeric(type_modifier: i32) -> SourceType {
         let (oid, name, class) = (Type::NUMERIC.oid(), "numeric".to_owned(), SourceClass::Numeric);
         SourceType { oid, type_modifier, name, class }
+    }
+
+    #[test]
+    fn a_type_is_told_from_the_one_before_whatever_differs() {
+        let base = |known: Type, type_modifier: i32| {
+            let name = known.name().to_owned();
+            let class = base_class(known.oid(), type_modifier, &name);
+            SourceType { oid: known.oid(), type_modifier, name, class }
+        };
+        let array = |element: SourceType| SourceType {
+            oid: Type::NUMERIC_ARRAY.oid(),
+            type_modifier: element.type_modifier,
+            name: "numeric[]".to_owned(),
+            class: SourceClass::Array(Box::new(element), b','),
+        };
+        let enumerated =
+            |oid| SourceType { oid, type_modifier: -1, name: "mood".to_owned(), class: SourceClass::Other };
+        for (before, now, expected) in [
+            (numeric(655_366), numeric(655_368), ("numeric(10,2)", "numeric(10,4)")),
+            (numeric(655_366), numeric(-1), ("numeric(10,2)", "numeric")),
+            (base(Type::BPCHAR, 9), base(Type::BPCHAR, 14), ("bpchar(5)", "bpchar(10)")),
+            (base(Type::VARCHAR, 9), base(Type::TEXT, -1), ("varchar(5)", "text")),
+            (base(Type::TIMESTAMP, 0), base(Type::TIMESTAMP, 6), ("timestamp(0)", "timestamp(6)")),
+            (base(Type::BIT, 1), base(Type::BIT, 8), ("bit(1)", "bit(8)")),
+            (array(numeric(655_366)), array(numeric(-1)), ("numeric(10,2)[]", "numeric[]")),
+            (
+                base(Type::INTERVAL, 0x7fff_0003),
+                base(Type::INTERVAL, -1),
+                ("interval (type 1186, modifier 2147418115)", "interval (type 1186, modifier -1)"),
+            ),
+            (
+                enumerated(16_400),
+                enumerated(16_500),
+                ("mood (type 16400, modifier -1)", "mood (type 16500, modifier -1)"),
+            ),
+        ] {
+            let (old, new) = now.told_from(&before);
+            assert_eq!((old.as_str(), new.as_str()), expected);
+        }
     }
 
     #[test]

@@ -88,8 +88,9 @@ pub(super) fn timestamp_units(micros: i64, precision: u8) -> Result<i64, Fault> 
 /// Reads an interval as microseconds, as Debezium counts them: a year has 365.25 days, a month a twelfth of that.
 pub(super) fn interval_micros(text: &[u8]) -> Result<i64, Fault> {
     const MICROS_PER_MONTH: i128 = 2_629_800_000_000;
-    let malformed = Fault::Malformed("is no interval of the style iso_8601");
-    let mut rest = text.strip_prefix(b"P").ok_or(malformed)?;
+    const WHY: &str = "is no interval of the style iso_8601";
+    let malformed = Fault::Malformed(WHY);
+    let mut rest = text.strip_prefix(b"P").ok_or_else(|| infinite_or(text, WHY))?;
     let (mut micros, mut is_time) = (0_i128, false);
     while let Some((first, behind)) = rest.split_first() {
         if *first == b'T' && !is_time {
@@ -254,6 +255,13 @@ mod tests {
         assert!(matches!(time_millis(time(b"24:00:00").unwrap(), 3), Err(Fault::Misfit(_))));
         assert!(time(b"12:34").is_err());
         assert!(time(b"12:34:56+01").is_err());
+    }
+
+    #[test]
+    fn an_interval_without_end_is_a_misfit_as_a_date_is() {
+        for text in ["infinity", "-infinity"] {
+            assert_eq!(interval_micros(text.as_bytes()), Err(INFINITE), "{text}");
+        }
     }
 
     #[test]

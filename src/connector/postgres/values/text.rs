@@ -1,10 +1,10 @@
 //! Values from their texts. Which of the forms a column has is settled when its table is described, so a value costs one branch.
 
-use super::Fault;
 use super::nested::{ArrayReader, HstoreReader};
 use super::number::{decimal, integer, money, narrow};
 use super::source_type::{SourceClass, SourceType};
 use super::temporal::{date, interval_micros, time, time_millis, timestamp, timestamp_units};
+use super::{Fault, check_utf8};
 use crate::connector::postgres::options::Unrepresentable;
 use crate::format::{ColumnBuilder, ColumnValues, parse_f64};
 use crate::schema::{DataType, TypeRoot};
@@ -88,6 +88,7 @@ impl TextForm {
     pub(super) fn push(&mut self, text: &[u8], column: &mut ColumnBuilder) -> Result<(), Fault> {
         match (self, column.values()) {
             (TextForm::Characters, _) => {
+                check_utf8(text)?;
                 column.push_bytes(text);
                 return Ok(());
             }

@@ -1,22 +1,21 @@
 //! The stream of changes of a slot: whole messages of transactions that have committed, and word of the server in between.
 
+mod message_batches;
+
 use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use futures::FutureExt;
-use pgwire_replication::{ReplicationClient, ReplicationEvent};
+use pgwire_replication::{PgWireError, ReplicationEvent};
 use tokio::time::Instant;
 
-use super::connection::{PgServer, ReplicationSession, SystemIdentity};
+use super::connection::{PgServer, ReplicationSession};
 use super::pgoutput::Lsn;
 use crate::error::{Error, Result};
+use message_batches::{MessageBatches, Received};
 
 /// Microseconds from 1970 to 2000, where the server's times begin.
 const SERVER_EPOCH_MICROS: i64 = 946_684_800_000_000;
-
-/// How long the end of a stream may take.
-const CLOSE_WAIT: Duration = Duration::from_secs(5);
 
 /// What the server sends. Transactions come whole, one after the other, in the order of their commits.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,9 +65,8 @@ pub(super) trait WalStream: Send {
 /// The stream of a slot of a server. Word of us is sent whether or not anybody takes what comes, so a slow sink does not cut it off.
 pub(super) struct PgWalStream {
     server: PgServer,
-    client: ReplicationClient,
+    batches: MessageBatches,
     slot: String,
-    identity: SystemIdentity,
     /// How long the server may be silent: it gives word after half of its own time-out.
     silence_max: Duration,
     /// Since when nothing has come, if anybody waits for it.
@@ -81,6 +79,7 @@ impl PgWalStream {
     ///
     /// # Errors
     /// The slot is not there, is in use (unavailable) or lost; the server cannot be reached (unavailable) or refuses.
+    #[cfg(test)]
     pub(super) async fn start(
         server: &PgServer,
         slot: &str,
@@ -91,28 +90,16 @@ impl PgWalStream {
         PgWalStream::of_session(session, slot).await
     }
 
-    /// Reads the slot that the session was opened for.
+    /// Reads the slot that the session was opened for, from where it was opened.
     ///
     /// # Errors
-    /// As `start`.
+    /// The slot is not there, is in use (unavailable) or lost; the connection is lost (unavailable).
     pub(super) async fn of_session(session: ReplicationSession, slot: &str) -> Result<PgWalStream> {
         let server = session.server().clone();
-        let identity = session.identity().clone();
         let silence_max = session.sender_timeout() * 3 / 2;
-        let client = session.start(slot).await?;
-        Ok(PgWalStream { server, client, slot: slot.to_owned(), identity, silence_max, waiting_since: None })
-    }
-
-    /// Returns which server sends.
-    pub(super) fn identity(&self) -> &SystemIdentity {
-        &self.identity
-    }
-
-    /// Tells the server that no more is read, and waits for it to have heard that, but not for ever: without us it notices by itself.
-    pub(super) async fn close(&mut self) {
-        if tokio::time::timeout(CLOSE_WAIT, self.client.shutdown()).await.is_err() {
-            self.client.abort();
-        }
+        let (client, thread) = session.start(slot).await?;
+        let batches = MessageBatches::read(client, thread);
+        Ok(PgWalStream { server, batches, slot: slot.to_owned(), silence_max, waiting_since: None })
     }
 
     fn doing(&self) -> String {
@@ -120,19 +107,17 @@ impl PgWalStream {
     }
 
     /// Converts what the client yields.
-    fn taken(
-        &mut self,
-        received: pgwire_replication::Result<Option<ReplicationEvent>>,
-    ) -> Result<WalMessage> {
+    fn taken(&mut self, received: Option<Received>) -> Result<WalMessage> {
         self.waiting_since = None;
         match received {
-            Ok(Some(event)) => self.converted(event),
-            Ok(None) => Err(Error::unavailable(format!(
+            Some(Ok(Some(event))) => self.converted(event),
+            // The second is said when the call that met the end was dropped, and its reason with it.
+            None | Some(Ok(None) | Err(PgWireError::Internal(_))) => Err(Error::unavailable(format!(
                 "Postgres '{}': {}: the server has ended the stream",
                 self.server.name(),
                 self.doing()
             ))),
-            Err(error) => Err(self.server.stream_error(&self.doing(), &error)),
+            Some(Err(error)) => Err(self.server.stream_error(&self.doing(), &error)),
         }
     }
 
@@ -167,7 +152,7 @@ impl WalStream for PgWalStream {
             return Ok(message);
         }
         let since = *self.waiting_since.get_or_insert_with(Instant::now);
-        match tokio::time::timeout_at(since + self.silence_max, self.client.recv()).await {
+        match tokio::time::timeout_at(since + self.silence_max, self.batches.next()).await {
             Ok(received) => self.taken(received),
             Err(_) => {
                 self.waiting_since = None;
@@ -182,13 +167,11 @@ impl WalStream for PgWalStream {
     }
 
     fn try_next(&mut self) -> Result<Option<WalMessage>> {
-        // Outside of tokio's budget, which would end a row of messages early.
-        let received = tokio::task::unconstrained(self.client.recv()).now_or_never();
-        received.map(|received| self.taken(received)).transpose()
+        self.batches.try_next().map(|received| self.taken(Some(received))).transpose()
     }
 
     fn ack(&self, position: Lsn) {
-        self.client.update_applied_lsn(pgwire_replication::Lsn::from(position.0));
+        self.batches.acknowledge(position);
     }
 }
 

@@ -103,7 +103,6 @@ async fn a_stream_goes_on_behind_what_it_is_told_and_only_that_is_forgotten() {
     TestDatabase::with(async |database| {
         database.run("CREATE TABLE t (a int)").await;
         let mut stream = started(database).await;
-        let identity = stream.identity().clone();
         let made = inspect_slot(&database.server, &database.client, &database.name).await.unwrap().unwrap();
         for rows in ["(1)", "(1), (2)", "(1), (2), (3)"] {
             database.run(&format!("INSERT INTO t VALUES {rows}")).await;
@@ -123,7 +122,6 @@ async fn a_stream_goes_on_behind_what_it_is_told_and_only_that_is_forgotten() {
 
         // From a position of ours, although the server has been told of none.
         let mut stream = PgWalStream::start(&database.server, &database.name, "P'1", ends[0]).await.unwrap();
-        assert_eq!(stream.identity().system_id, identity.system_id);
         assert_eq!(inserts(&transaction(&mut stream).await), 2);
         assert_eq!(database.value(&confirmed).await, made.confirmed_flush.unwrap().to_string());
         stream.ack(ends[0]);
@@ -215,6 +213,30 @@ async fn a_server_that_falls_silent_is_given_up() {
 }
 
 #[tokio::test]
+async fn a_server_that_has_nothing_to_say_is_not_silent() {
+    TestDatabase::with(async |database| {
+        // It asks for a sign of life after half of this, unless it hears of us before that; the library would speak after ten seconds.
+        database.run(&format!("ALTER DATABASE {} SET wal_sender_timeout = '21s'", database.name)).await;
+        let mut stream = started(database).await;
+        let speaks = async {
+            let mut last_word = Instant::now();
+            loop {
+                let WalMessage::KeepAlive { wal_end } = stream.next().await.unwrap() else { continue };
+                // What has been acknowledged to its end needs no word any more.
+                stream.ack(wal_end);
+                if last_word.elapsed() >= Duration::from_secs(10) {
+                    break;
+                }
+                last_word = Instant::now();
+            }
+        };
+        // Where other tests write to the server's log, it has something to say all the time.
+        drop(tokio::time::timeout(Duration::from_secs(35), speaks).await);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_call_that_is_dropped_loses_nothing() {
     TestDatabase::with(async |database| {
         database.run("CREATE TABLE t (a int)").await;
@@ -232,6 +254,19 @@ async fn a_call_that_is_dropped_loses_nothing() {
         };
         tokio::join!(writing, reading);
         assert_eq!(inserts(&messages), 5000);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn an_end_that_a_dropped_call_has_met_may_pass_by_itself() {
+    TestDatabase::with(async |database| {
+        let mut stream = started(database).await;
+        // What the client says when the call that would have told the reason was dropped.
+        let told = PgWireError::Internal("replication worker already joined".to_owned());
+        let error = stream.taken(Some(Err(told))).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(error.message().ends_with("the server has ended the stream"), "{error}");
     })
     .await;
 }

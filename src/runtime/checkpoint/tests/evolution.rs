@@ -111,6 +111,32 @@ fn what_does_not_fit_is_refused_with_what_has_changed() {
 }
 
 #[test]
+fn an_operator_that_must_know_every_row_does_not_begin_behind_some() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path(), 1, 1);
+    let position = BTreeMap::from([("lsn".to_owned(), "7".to_owned())]);
+    let data = CheckpointData {
+        number: store.next_number(),
+        operators: vec![operator("rows", groups(), changes(&[], &[], 1))],
+        sources: BTreeMap::from([("orders".to_owned(), position), ("begun".to_owned(), BTreeMap::new())]),
+        ..CheckpointData::default()
+    };
+    let restore = Restore::open(&store.write_checkpoint(data).unwrap().path).unwrap();
+    let check = |keeper: &str, source: &str| {
+        let keepers = vec![(keeper.to_owned(), source.to_owned())];
+        restore.check(&Claims { keepers, ..Claims::default() }, true)
+    };
+    check("rows", "orders").unwrap();
+    // Nothing of these has been read.
+    check("new", "begun").unwrap();
+    check("new", "other").unwrap();
+    let error = check("new", "orders").unwrap_err();
+    let expected = "lacks the rows of source 'orders' that were read so far: 'new' must know all of them";
+    assert!(error.message().contains(expected), "{error}");
+    assert!(error.hint_text().unwrap().contains("'resnapshot'"));
+}
+
+#[test]
 fn a_table_that_was_given_up_does_not_come_back() {
     let folder = tempfile::tempdir().unwrap();
     let mut store = open(folder.path(), 1, 1);

@@ -126,6 +126,38 @@ fn a_side_that_the_snapshot_holds_is_not_emitted() {
 }
 
 #[test]
+fn a_row_that_moved_between_chunks_is_neither_doubled_nor_lost() {
+    let change = update_from(b'O', &["1", "left", "1"], &["1", "right", "1"]);
+    for (changes, wants_update_before) in
+        [(Changes::All, true), (Changes::All, false), (Changes::Upsert, false)]
+    {
+        let mut shape = declared(changes);
+        shape.wants_update_before = wants_update_before;
+        // The snapshot has both versions, in whichever order: in the end it is the new one, as a bag and by its key.
+        let mut both = decoder(shape.clone(), ReplicaIdentity::Full);
+        apply(&mut both, &change, Emits { old: true, new: false }).unwrap();
+        let found = rows(&both.finish().unwrap().unwrap());
+        assert_eq!(found, ["-D 1 left 1", "-D 1 right 1", "+I 1 right 1"], "{changes:?}");
+        // It has none: nothing can be taken back.
+        let mut none = decoder(shape, ReplicaIdentity::Full);
+        apply(&mut none, &change, Emits { old: false, new: true }).unwrap();
+        assert_eq!(rows(&none.finish().unwrap().unwrap()), ["+I 1 right 1"], "{changes:?}");
+    }
+}
+
+#[test]
+fn a_key_that_changes_is_not_taken_back_as_half_a_row() {
+    let mut shape = declared(Changes::All);
+    shape.wants_update_before = false;
+    // As after ALTER TABLE … REPLICA IDENTITY DEFAULT in the midst of the stream.
+    let mut decoder = decoder(shape, ReplicaIdentity::Default);
+    assert_eq!(decoded(&mut decoder, &[update(&["1", "one", "2"])]), ["+U 1 one 2"]);
+    let change = update_from(b'K', &["1", NULL, NULL], &["2", "one", "2"]);
+    let error = apply(&mut decoder, &change, Emits::BOTH).unwrap_err();
+    assert!(error.message().starts_with("The \"before\" field of UPDATE/DELETE message is null"), "{error}");
+}
+
+#[test]
 fn metadata_tells_where_and_when() {
     let mut decoder = decoder(with_metadata(declared(Changes::Upsert)), ReplicaIdentity::Default);
     assert_eq!(

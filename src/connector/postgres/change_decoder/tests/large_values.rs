@@ -9,6 +9,7 @@ use crate::connector::postgres::row_shape::Changes;
 use crate::connector::postgres::settings::TableSelection;
 use crate::connector::postgres::tables::{GeneratedColumns, load_tables};
 use crate::connector::postgres::testing::{TestDatabase, shape};
+use crate::error::ErrorKind;
 use crate::schema::TypeRoot::{self, Int};
 
 fn declared(changes: Changes) -> RowShape {
@@ -66,6 +67,17 @@ fn a_batch_of_nothing_but_rows_that_are_gone_is_none() {
 }
 
 #[test]
+fn rows_of_a_table_that_is_emptied_are_not_read_again() {
+    let mut decoder = decoder(declared(Changes::Upsert), ReplicaIdentity::Default);
+    let changes = [insert(&["3", "three", "3"]), update(&["1", UNCHANGED, "2"])];
+    changes.iter().for_each(|change| apply(&mut decoder, change, Emits::BOTH).unwrap());
+    decoder.leave_out_unresolved();
+    assert_eq!(rows(&decoder.finish().unwrap().unwrap()), ["+I 3 three 3"]);
+    apply(&mut decoder, &update(&["3", UNCHANGED, "4"]), Emits::BOTH).unwrap();
+    assert_eq!(decoder.unresolved_count(), 1, "what follows is");
+}
+
+#[test]
 fn a_log_takes_no_row_that_is_not_whole() {
     let mut shape = declared(Changes::AppendOnly);
     shape.wants_update_before = false;
@@ -82,6 +94,44 @@ fn rows_without_a_key_are_refused_with_the_statement_that_helps() {
     let error = apply(&mut decoder, &update(&["1", UNCHANGED, "2"]), Emits::BOTH).unwrap_err();
     assert!(error.message().contains("it has no key"), "{error}");
     assert!(error.hint_text().unwrap().contains("REPLICA IDENTITY FULL"));
+}
+
+#[test]
+fn rows_count_by_what_has_been_read_last_for_others() {
+    const KB: usize = 1 << 10;
+    let mut decoder = decoder(declared(Changes::Upsert), ReplicaIdentity::Default);
+    let lack = |decoder: &mut ChangeDecoder, count: usize, length: usize| {
+        (0..count).for_each(|_| {
+            apply(decoder, &update(&["1", UNCHANGED, "2"]), Emits::BOTH).unwrap();
+        });
+        let expected = decoder.byte_size() / KB / count;
+        let text = "x".repeat(length);
+        decoder.resolve_from(|_, _| Some(vec![None, Some(text.clone()), None])).unwrap();
+        // What has been read counts as what it is.
+        assert_eq!(decoder.byte_size() / KB, count * length / KB);
+        decoder.finish().unwrap();
+        assert_eq!(decoder.byte_size(), 0);
+        expected
+    };
+    // Few rows before anything is known, and then as many as go into some megabytes.
+    assert_eq!(lack(&mut decoder, 4, 2_000 * KB), 128);
+    assert_eq!(lack(&mut decoder, 4, 20 * KB), 2_000);
+    let falling: Vec<usize> = (0..9).map(|_| lack(&mut decoder, 4, 4 * KB)).collect();
+    assert_eq!(falling, [1_000, 500, 250, 125, 62, 31, 15, 8, 8]);
+    assert_eq!(lack(&mut decoder, 4, 4 * KB), 8, "a value that is kept apart has some size");
+}
+
+#[test]
+fn a_table_is_not_described_anew_while_rows_of_it_lack_values() {
+    let mut decoder = decoder(declared(Changes::Upsert), ReplicaIdentity::Default);
+    apply(&mut decoder, &update(&["1", UNCHANGED, "2"]), Emits::BOTH).unwrap();
+    assert!(decoder.lacks_values_of(OID) && !decoder.lacks_values_of(OID + 1));
+    // The key has grown: that of the row is looked for in other columns than the description now has.
+    let columns = [("id", 23, true), ("a", 25, false), ("b", 23, true)];
+    assert!(describe(&mut decoder, ReplicaIdentity::Default, &columns, &built_in_types()).is_err());
+    decoder.resolve_from(|_, key| Some(vec![None, Some(key.join(",")), None])).unwrap();
+    describe(&mut decoder, ReplicaIdentity::Default, &columns, &built_in_types()).unwrap();
+    assert_eq!(decoded(&mut decoder, &[insert(&["2", "two", "2"])]), ["+U 1 1 2", "+I 2 two 2"]);
 }
 
 /// Gives a decoder what a slot has of a table; returns how many rows lack values.
@@ -218,6 +268,143 @@ async fn nothing_is_read_before_the_change_itself_is_visible() {
         decoder.resolve(&mut client, &database.server).await.unwrap();
         let batch = decoder.finish().unwrap().unwrap();
         assert_eq!(rows(&batch), ["+U b 2024-01-01 00:00:00.000001+00 b   Id new 10.0.0.1 1"]);
+    })
+    .await;
+}
+
+/// Makes a table `t` and a slot, and updates its row; returns a decoder that has the change without the large value.
+async fn lacking(database: &TestDatabase, setup: &str, key: TypeRoot) -> ChangeDecoder {
+    let publication = "CREATE PUBLICATION \"all\" FOR ALL TABLES WITH (publish_via_partition_root)";
+    database.run(&format!("{setup}; {publication}")).await;
+    database
+        .run(&format!("SELECT pg_create_logical_replication_slot('{}', 'pgoutput')", database.name))
+        .await;
+    let client = database.server.connect().await.unwrap();
+    let selection = TableSelection::new("public".to_owned(), "t".to_owned(), true).unwrap();
+    let tables =
+        load_tables(&database.server, &client, &selection, GeneratedColumns::Selected).await.unwrap();
+    let types = PgTypes::load(&client).await.unwrap();
+    database.run("UPDATE t SET n = 2").await;
+    let columns = [("id", key), ("big", TypeRoot::STRING), ("n", Int)];
+    let mut decoder = ChangeDecoder::new(shape(&columns, &[0], Changes::Upsert), "app");
+    assert_eq!(take_changes(database, &client, &mut decoder, &tables[0], &types).await, 1);
+    decoder
+}
+
+/// A table with one row that has a large value.
+const PLAIN: &str = "CREATE TABLE t (id int PRIMARY KEY, big text, n int);
+  ALTER TABLE t ALTER big SET STORAGE EXTERNAL; INSERT INTO t VALUES (1, repeat('x', 20000), 1)";
+
+/// Returns the rows, large values cut short.
+fn cut(batch: &ChangelogBatch) -> Vec<String> {
+    rows(batch).iter().map(|row| row.replace(&"x".repeat(19_999), "")).collect()
+}
+
+#[tokio::test]
+async fn rows_of_a_table_that_has_been_dropped_are_dropped() {
+    TestDatabase::with(async |database| {
+        let mut decoder = lacking(database, PLAIN, Int).await;
+        database.run("DROP TABLE t").await;
+        let mut client = database.server.connect().await.unwrap();
+        decoder.resolve(&mut client, &database.server).await.unwrap();
+        assert!(decoder.finish().unwrap().is_none());
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rows_of_tables_that_inherit_are_not_taken_for_those_of_the_table() {
+    TestDatabase::with(async |database| {
+        let mut decoder = lacking(database, PLAIN, Int).await;
+        database
+            .run("CREATE TABLE child () INHERITS (t); INSERT INTO child VALUES (1, 'of the child', 1)")
+            .await;
+        let mut client = database.server.connect().await.unwrap();
+        decoder.resolve(&mut client, &database.server).await.unwrap();
+        assert_eq!(cut(&decoder.finish().unwrap().unwrap()), ["+U 1 x 2"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn rows_of_partitions_are_read_again_through_their_root() {
+    TestDatabase::with(async |database| {
+        let setup = "CREATE TABLE t (id int PRIMARY KEY, big text, n int) PARTITION BY RANGE (id);
+          CREATE TABLE first PARTITION OF t FOR VALUES FROM (0) TO (10);
+          ALTER TABLE t ALTER big SET STORAGE EXTERNAL; ALTER TABLE first ALTER big SET STORAGE EXTERNAL;
+          INSERT INTO t VALUES (1, repeat('x', 20000), 1)";
+        let mut decoder = lacking(database, setup, Int).await;
+        let mut client = database.server.connect().await.unwrap();
+        decoder.resolve(&mut client, &database.server).await.unwrap();
+        assert_eq!(cut(&decoder.finish().unwrap().unwrap()), ["+U 1 x 2"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_that_has_become_the_key_of_several_rows_is_told() {
+    TestDatabase::with(async |database| {
+        let mut decoder = lacking(database, PLAIN, Int).await;
+        database.run("ALTER TABLE t DROP CONSTRAINT t_pkey; INSERT INTO t VALUES (1, 'another', 1)").await;
+        let mut client = database.server.connect().await.unwrap();
+        let error = decoder.resolve(&mut client, &database.server).await.unwrap_err();
+        assert!(error.message().ends_with("(id) is no key of the table any more"), "{error}");
+        assert!(error.hint_text().unwrap().contains("'resnapshot'"), "{error}");
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn silence_while_values_are_read_again_is_taken_for_a_lost_connection() {
+    TestDatabase::with(async |database| {
+        let mut decoder = lacking(database, PLAIN, Int).await;
+        // A server that does not answer.
+        database.run("BEGIN; LOCK TABLE t IN ACCESS EXCLUSIVE MODE").await;
+        let mut client = database.server.connect().await.unwrap();
+        let error = decoder.resolve(&mut client, &database.server).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unavailable, "{error}");
+        assert!(
+            error.message().ends_with(": reading large values of table public.t again: no answer in 2 s"),
+            "{error}"
+        );
+        database.run("ROLLBACK").await;
+        let mut client = database.server.connect().await.unwrap();
+        decoder.resolve(&mut client, &database.server).await.unwrap();
+        assert_eq!(cut(&decoder.finish().unwrap().unwrap()), ["+U 1 x 2"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_key_of_a_domain_is_found_without_the_right_to_name_it() {
+    TestDatabase::with(async |database| {
+        let setup = "CREATE SCHEMA types; CREATE DOMAIN types.code AS char(3); CREATE TABLE t (id types.code PRIMARY KEY, big text, n int);
+          ALTER TABLE t ALTER big SET STORAGE EXTERNAL; INSERT INTO t VALUES ('a', repeat('x', 20000), 1)";
+        let mut decoder = lacking(database, setup, TypeRoot::STRING).await;
+        let role = database.role("", "x").await;
+        database.run(&format!("GRANT SELECT ON t TO {}", role.settings().user)).await;
+        let mut client = role.connect().await.unwrap();
+        decoder.resolve(&mut client, &role).await.unwrap();
+        assert_eq!(cut(&decoder.finish().unwrap().unwrap()), ["+U a   x 2"]);
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_large_value_that_is_not_utf8_is_told_by_name() {
+    let encoding = "ENCODING 'SQL_ASCII' TEMPLATE template0 LC_COLLATE 'C' LC_CTYPE 'C'";
+    TestDatabase::with_options(encoding, async |database| {
+        let setup = PLAIN.replace("repeat('x', 20000)", "repeat(E'caf\\xe9', 5000)");
+        let mut decoder = lacking(database, &setup, Int).await;
+        let mut client = database.server.connect().await.unwrap();
+        let error = decoder.resolve(&mut client, &database.server).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Data, "{error}");
+        assert!(error.message().starts_with("value 'caf\\xe9caf"), "{error}");
+        assert!(
+            error.message().contains("column 'big' in table public.t")
+                && error.message().ends_with("it is not UTF-8"),
+            "{error}"
+        );
     })
     .await;
 }

@@ -1,6 +1,10 @@
 //! Copies, whole and in pieces, and beside the stream of the same rows.
 
+mod databases;
 mod same_cells;
+
+use arrow::array::AsArray;
+use arrow::datatypes::{Float32Type, Float64Type};
 
 use super::*;
 use crate::connector::postgres::options::Unrepresentable;
@@ -9,7 +13,7 @@ use crate::connector::postgres::row_shape::Changes;
 use crate::connector::postgres::table::PgColumn;
 use crate::connector::postgres::testing::{built_in_types, pg_texts, shape, with_metadata};
 use crate::schema::DataType;
-use crate::schema::TypeRoot::{self, BigInt, Int, Timestamp};
+use crate::schema::TypeRoot::{self, BigInt, Double, Float, Int, Timestamp};
 
 /// `public.t`, with columns of types by number.
 fn table(columns: &[(&str, u32)]) -> PgTable {
@@ -192,6 +196,22 @@ fn a_value_that_does_not_fit_is_named_or_null() {
     );
     let found = read_with(Unrepresentable::Null, too_large, i64::MIN).unwrap();
     assert_eq!(found, ["1|1|2000-01-01 00:00:00", "1|-|-"]);
+}
+
+#[test]
+fn not_a_number_has_one_form_whatever_computed_it() {
+    let plan = plan(&[("f4", Float), ("f8", Double)], &[("f4", 700), ("f8", 701)]);
+    // As a server sends 'Infinity' * 0 and 'Infinity' - 'Infinity'.
+    let (f4, f8) = (0xffc0_0000_u32.to_be_bytes().to_vec(), 0xfff8_0000_0000_0000_u64.to_be_bytes().to_vec());
+    let mut decoder = CopyDecoder::new(&plan);
+    decoder.push(&Bytes::from(copy(&[vec![Some(f4), Some(f8)]]))).unwrap();
+    let batch = decoder.take().unwrap();
+    let columns = batch.rows().columns();
+    let bits = (
+        columns[0].as_primitive::<Float32Type>().value(0),
+        columns[1].as_primitive::<Float64Type>().value(0),
+    );
+    assert_eq!((bits.0.to_bits(), bits.1.to_bits()), (f32::NAN.to_bits(), f64::NAN.to_bits()));
 }
 
 #[test]

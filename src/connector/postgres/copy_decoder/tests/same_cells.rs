@@ -15,9 +15,7 @@ use crate::connector::postgres::settings::TableSelection;
 use crate::connector::postgres::tables::{GeneratedColumns, load_tables};
 use crate::connector::postgres::testing::{Recording, TestDatabase};
 use crate::connector::postgres::values::{SourceType, ValueReader};
-use crate::schema::TypeRoot::{
-    Array, Boolean, Date, Decimal, Double, Float, Map, SmallInt, Time, TimestampLtz, TinyInt,
-};
+use crate::schema::TypeRoot::{Array, Boolean, Date, Decimal, Map, SmallInt, Time, TimestampLtz, TinyInt};
 
 /// Types that the recordings do not have: those of extensions, rows of tables, domains of all sorts, arrays of texts that are cut or
 /// quoted in their own way.
@@ -25,14 +23,16 @@ const MORE_TYPES: &str = "CREATE EXTENSION citext;
   CREATE DOMAIN ids AS int[]; CREATE DOMAIN mail AS citext; CREATE DOMAIN pairs AS pair; CREATE DOMAIN address AS inet;
   CREATE TABLE others (id int PRIMARY KEY, ci citext, em mail, whole numbers, rows numbers[], list ids, couple pairs, ip address,
     ips inet[], flags bool[], words char(3)[], sums money[], xs xml[], bit1 bit(1), span tstzrange, days daterange[], moods mood[],
-    maps hstore[], ints int[][], big numeric[], secret bytea[], at timestamptz[], tid tid, class regclass, oids oidvector, x xid, x8 xid8);
+    maps hstore[], ints int[][], big numeric[], secret bytea[], at timestamptz[], tid tid, class regclass, oids oidvector, x xid, x8 xid8, f4 float4, f8 float8);
   ALTER PUBLICATION fixture OWNER TO CURRENT_USER";
 const MORE_ROWS: &str = "INSERT INTO others VALUES
   (1, 'A b', 'x@Y.z', ROW(1, true, 2, 3, 4, 5, 6, 7, 8, 9, 100, 11, 12), ARRAY[ROW(1, NULL, 2, 3, 4, 5, 6, 7, 8, 9, 100, 11, 12)::numbers], '{1,2}', ROW(NULL, NULL),
    '10.0.0.1', '{10.0.0.1,::1/64}', '{t,f,NULL}', '{a,NULL,ab}', '{1.50,NULL}', ARRAY['<?xml version=\"1.0\"?><a/>'::xml], B'1',
    '[2024-01-01,2025-01-01)', '{\"[2024-01-01,2024-02-01)\",empty}', '{ok,NULL}', ARRAY['a=>1,b=>NULL'::hstore], '{{1,2},{3,NULL}}',
-   '{1.5,NaN,123456789012345678901234567890.5}', '{\"\\\\x00ff\",NULL}', '{2024-01-01 00:00:00+05:30,infinity}', '(3,4)', 'numbers', '1 2', '4294967295', '18446744073709551615'),
-  (2, '', 'a@b.c', NULL, '{}', '{}', ROW(1, 'x'), '::1', '{}', '{}', '{}', '{}', '{}', B'0', 'empty', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '(0,0)', '0', '', '3', '3');
+   '{1.5,NaN,123456789012345678901234567890.5}', '{\"\\\\x00ff\",NULL}', '{2024-01-01 00:00:00+05:30,infinity}', '(3,4)', 'numbers', '1 2', '4294967295', '18446744073709551615',
+   'Infinity'::float4 * 0, 'Infinity'::float8 - 'Infinity'),
+  (2, '', 'a@b.c', NULL, '{}', '{}', ROW(1, 'x'), '::1', '{}', '{}', '{}', '{}', '{}', B'0', 'empty', '{}', '{}', '{}', '{}', '{}', '{}', '{}', '(0,0)', '0', '', '3', '3',
+   'NaN', 'NaN');
   INSERT INTO others (id) VALUES (3)";
 
 /// Every type that something can be declared as.
@@ -59,7 +59,12 @@ fn declarable() -> Vec<TypeRoot> {
 }
 
 /// Returns the rows of a table by copying them, in the order of their ids.
-async fn copied(client: &Client, shape: &RowShape, table: &PgTable, types: &PgTypes) -> Result<ArrayRef> {
+pub(super) async fn copied(
+    client: &Client,
+    shape: &RowShape,
+    table: &PgTable,
+    types: &PgTypes,
+) -> Result<ArrayRef> {
     let plan = CopyPlan::new(shape, table, types, "app")?;
     let sql = format!(
         "COPY (SELECT {} FROM {} AS t ORDER BY id) TO STDOUT (FORMAT binary)",
@@ -76,7 +81,12 @@ async fn copied(client: &Client, shape: &RowShape, table: &PgTable, types: &PgTy
 }
 
 /// Returns the rows of a table as the stream brings them.
-fn streamed(messages: &[Vec<u8>], shape: &RowShape, table: &PgTable, types: &PgTypes) -> Result<ArrayRef> {
+pub(super) fn streamed(
+    messages: &[Vec<u8>],
+    shape: &RowShape,
+    table: &PgTable,
+    types: &PgTypes,
+) -> Result<ArrayRef> {
     let mut decoder = ChangeDecoder::new(shape.clone(), "app");
     let mut parser = Parser::default();
     for message in messages {

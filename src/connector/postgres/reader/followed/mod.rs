@@ -104,7 +104,7 @@ pub(super) async fn check_followed(producer: &mut Producer, client: &Client) -> 
     for notice in &comparison.notices {
         producer.warn(notice);
     }
-    let goes_on = plan.context.resume == JobResume::Skip && producer.is_resuming;
+    let goes_on = plan.context.resume == JobResume::Skip && producer.is_resuming();
     for loss in &comparison.losses {
         let text = format!("Postgres '{}': {loss}", plan.server.name());
         if !goes_on {

@@ -11,7 +11,7 @@ use tokio::task::JoinSet;
 use tokio_postgres::Client;
 
 use super::super::testing::{chunks_of, texts};
-use super::super::{TableSnapshot, all_ended_by, wait_for_begun_transactions, widen};
+use super::super::{TableSnapshot, all_ended_by, next_transaction, wait_for_begun_transactions, widen};
 use crate::connector::postgres::pgoutput::{Lsn, Message, OldTuple, Parser, Tuple, TupleValue};
 use crate::connector::postgres::testing::TestDatabase;
 
@@ -233,4 +233,17 @@ async fn without_the_filter_changes_come_twice() {
     if std::env::var("LAKEHEAD_POSTGRES").is_ok() {
         assert!(run(1, false).await > 0);
     }
+}
+
+#[tokio::test]
+async fn the_next_transaction_has_a_whole_number_by_which_those_of_the_stream_are_known() {
+    TestDatabase::with(async |database| {
+        let next = next_transaction(&database.server, &database.client).await.unwrap();
+        let whole: u64 = database.value("pg_current_xact_id()").await.parse().unwrap();
+        assert!(next <= whole && whole - next < 1 << 31, "{next} {whole}");
+        #[expect(clippy::cast_possible_truncation, reason = "as the stream has it")]
+        let streamed = whole as u32;
+        assert_eq!(widen(streamed, next), whole);
+    })
+    .await;
 }
