@@ -1,8 +1,9 @@
 //! Arrow columns with a kind per row. Batches that only insert carry no kinds at all, which is by far the commonest case.
 
-use arrow::array::{RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
 use arrow::buffer::Buffer;
 use arrow::compute::{concat_batches, take_record_batch};
+use arrow::datatypes::DataType;
 
 use super::RowKind;
 use crate::error::Result;
@@ -61,6 +62,20 @@ impl ChangelogBatch {
     /// Returns the number of rows.
     pub fn row_count(&self) -> usize {
         self.rows.num_rows()
+    }
+
+    /// Returns about how many bytes the rows take: those of a slice by its length, whatever it was cut from.
+    pub fn byte_size(&self) -> usize {
+        let column = |column: &ArrayRef| match column.data_type() {
+            // Their texts are not in what a slice counts.
+            DataType::Utf8View | DataType::BinaryView => column.get_buffer_memory_size(),
+            _ => {
+                let sliced = column.to_data().get_slice_memory_size();
+                sliced.unwrap_or_else(|_| column.get_buffer_memory_size())
+            }
+        };
+        let kinds = self.kinds.as_ref().map_or(0, |kinds| kinds.len());
+        self.rows.columns().iter().map(column).sum::<usize>() + kinds
     }
 
     /// Returns the same kinds over other columns of the same length.

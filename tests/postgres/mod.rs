@@ -5,6 +5,7 @@ mod claims;
 mod connections;
 mod consistency;
 mod demo;
+mod followed_tables;
 mod patterns;
 mod pipeline;
 mod privileges;

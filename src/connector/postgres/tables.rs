@@ -85,6 +85,26 @@ pub(super) async fn find_tables(
     generated: GeneratedColumns<'_>,
 ) -> Result<Vec<PgTable>> {
     let candidates = candidates(server, client).await?;
+    describe(server, client, &chosen(&candidates, selection), generated).await
+}
+
+/// Returns the numbers and labels of the tables that selections mean, by selection.
+///
+/// # Errors
+/// The server cannot be asked.
+pub(super) async fn list_tables<'a>(
+    server: &PgServer,
+    client: &Client,
+    selections: impl IntoIterator<Item = &'a TableSelection>,
+) -> Result<Vec<Vec<(u32, String)>>> {
+    let candidates = candidates(server, client).await?;
+    let label = |table: &Candidate| (table.oid, format!("{}.{}", table.schema, table.name));
+    let listed = |selection| chosen(&candidates, selection).into_iter().map(label).collect();
+    Ok(selections.into_iter().map(listed).collect())
+}
+
+/// Chooses the tables that a selection means.
+fn chosen<'a>(candidates: &'a [Candidate], selection: &TableSelection) -> Vec<&'a Candidate> {
     let mut chosen: Vec<&Candidate> = candidates
         .iter()
         .filter(|table| selection.matches(&table.schema, &table.name))
@@ -93,7 +113,7 @@ pub(super) async fn find_tables(
     // A partition's rows come with the table above it.
     let roots: Vec<u32> = chosen.iter().filter(|table| table.is_partitioned).map(|table| table.oid).collect();
     chosen.retain(|table| table.root.is_none_or(|root| !roots.contains(&root)));
-    describe(server, client, &chosen, generated).await
+    chosen
 }
 
 async fn candidates(server: &PgServer, client: &Client) -> Result<Vec<Candidate>> {

@@ -7,6 +7,7 @@ use tokio::sync::watch;
 
 use super::testing::*;
 use super::{JobHandle, JobSettings, JobStatus, StopMode};
+use crate::connector::testing::Printed;
 use crate::connector::{
     Boundedness, DynamicTableSource, Frame, FrameDecoder, Projection, ReaderContext, SourceEvent,
     SourcePosition, SourceReader, TableRead,
@@ -21,8 +22,23 @@ const ROWS: usize = 4;
 /// One of two tables that are written together, in as many transactions as there may be so far.
 #[derive(Debug)]
 struct PairTable {
-    transactions: watch::Receiver<usize>,
+    pair: Pair,
     ends_at: Option<usize>,
+}
+
+/// What two tables have.
+#[derive(Debug, Clone)]
+struct Pair {
+    /// How many transactions there are so far.
+    transactions: watch::Sender<usize>,
+    /// The one of which no more than half comes.
+    halved: watch::Sender<Option<usize>>,
+}
+
+impl Pair {
+    fn new(transactions: usize) -> Pair {
+        Pair { transactions: watch::Sender::new(transactions), halved: watch::Sender::new(None) }
+    }
 }
 
 impl DynamicTableSource for PairTable {
@@ -51,7 +67,8 @@ impl DynamicTableSource for PairTable {
         assert_eq!(tables.len(), 2);
         let done = start.map_or(0, |position| position["transaction"].parse().unwrap());
         Ok(Box::new(PairReader {
-            transactions: self.transactions.clone(),
+            transactions: self.pair.transactions.subscribe(),
+            halved: self.pair.halved.subscribe(),
             ends_at: self.ends_at,
             done,
             parts: 0,
@@ -65,6 +82,7 @@ impl DynamicTableSource for PairTable {
 
 struct PairReader {
     transactions: watch::Receiver<usize>,
+    halved: watch::Receiver<Option<usize>>,
     ends_at: Option<usize>,
     done: usize,
     /// How many parts of the next transaction were given.
@@ -79,6 +97,9 @@ impl SourceReader for PairReader {
         }
         let done = self.done;
         self.transactions.wait_for(|transactions| *transactions > done).await.unwrap();
+        if self.parts == ROWS {
+            self.halved.wait_for(|halved| *halved != Some(done)).await.unwrap();
+        }
         if self.parts == 2 * ROWS {
             (self.done, self.parts) = (self.done + 1, 0);
             return Ok(SourceEvent::Boundary);
@@ -104,20 +125,40 @@ impl FrameDecoder for Rows {
 }
 
 /// Each table → a sink of its own.
-fn copies(
-    transactions: &watch::Sender<usize>,
-    ends_at: Option<usize>,
-    sinks: &[Arc<KeepingSink>; 2],
-) -> JobGraph {
+fn copies(pair: &Pair, ends_at: Option<usize>, sinks: &[Arc<KeepingSink>; 2]) -> JobGraph {
     let mut graph = GraphBuilder::default();
     for sink in sinks {
-        let source = Arc::new(PairTable { transactions: transactions.subscribe(), ends_at });
+        let source = Arc::new(PairTable { pair: pair.clone(), ends_at });
         let table = Box::new(SourceTable::of_source(source, columns()));
         let read = graph.node(OperatorSpec::Source { table, columns: vec![0, 1] }, &[]);
         let union = graph.node(OperatorSpec::Union, &[(read, Distribution::Forward)]);
         graph.sink(sink, &[], union);
     }
     graph.0
+}
+
+fn new_sinks() -> [Arc<KeepingSink>; 2] {
+    [Arc::new(KeepingSink::new()), Arc::new(KeepingSink::new())]
+}
+
+/// Starts a job that has read four transactions and half of the fifth, and has a checkpoint behind the fourth.
+async fn halved(
+    pair: &Pair,
+    settings: &JobSettings,
+    sinks: &[Arc<KeepingSink>; 2],
+) -> (JobHandle, Arc<Printed>) {
+    pair.halved.send_replace(Some(4));
+    let printed = Arc::new(Printed::default());
+    let output = Arc::clone(&printed);
+    let job = JobHandle::start(copies(pair, None, sinks), settings.clone(), output).await.unwrap();
+    let mut commits = 0;
+    while sinks[0].lines().len() < 4 * ROWS {
+        commits += 1;
+        sinks[0].wait_for_commits(commits).await;
+    }
+    pair.transactions.send_replace(5);
+    sinks[0].wait_for_rows(4 * ROWS + ROWS / 2).await;
+    (job, printed)
 }
 
 /// Checks that both sinks have the same whole transactions in each commit; returns how many rows each has.
@@ -133,10 +174,10 @@ fn every_checkpoint_shows_the_tables_of_a_reader_at_one_moment() {
     run(async {
         for (workers, rows) in [(1, 1), (1, 3), (2, 5), (3, 1_000)] {
             let folder = tempfile::tempdir().unwrap();
-            let transactions = watch::Sender::new(50);
-            let sinks = [Arc::new(KeepingSink::new()), Arc::new(KeepingSink::new())];
+            let pair = Pair::new(50);
+            let sinks = new_sinks();
             let settings = JobSettings { epoch_rows_max: rows, ..checkpointed(workers, folder.path(), true) };
-            let graph = copies(&transactions, Some(50), &sinks);
+            let graph = copies(&pair, Some(50), &sinks);
             let job = JobHandle::start(graph, settings, output()).await.unwrap();
             assert_eq!(job.finished().await.unwrap(), JobStatus::Finished);
             assert_eq!(check(&sinks), 50 * ROWS);
@@ -148,22 +189,60 @@ fn every_checkpoint_shows_the_tables_of_a_reader_at_one_moment() {
 fn a_job_that_is_stopped_has_whole_transactions_and_goes_on_behind_them() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
-        let transactions = watch::Sender::new(20);
-        let sinks = [Arc::new(KeepingSink::new()), Arc::new(KeepingSink::new())];
+        let pair = Pair::new(20);
+        let sinks = new_sinks();
         let settings = JobSettings { epoch_rows_max: 3, ..checkpointed(2, folder.path(), false) };
-        let graph = copies(&transactions, None, &sinks);
+        let graph = copies(&pair, None, &sinks);
         let job = JobHandle::start(graph, settings.clone(), output()).await.unwrap();
         sinks[0].wait_for_rows(7).await;
         let mode = StopMode::Savepoint { folder: folder.path().join("savepoints"), drain: false };
         let savepoint = job.stop(mode).await.unwrap().unwrap();
         let first = check(&sinks);
         assert!(first > 0);
-        let again = [Arc::new(KeepingSink::new()), Arc::new(KeepingSink::new())];
+        let again = new_sinks();
         let settings = JobSettings { restore: Some(savepoint), id: 8, ..settings };
-        let graph = copies(&transactions, Some(30), &again);
-        transactions.send_replace(30);
+        let graph = copies(&pair, Some(30), &again);
+        pair.transactions.send_replace(30);
         let job = JobHandle::start(graph, settings, output()).await.unwrap();
         assert_eq!(job.finished().await.unwrap(), JobStatus::Finished);
         assert_eq!(first + check(&again), 30 * ROWS);
+    });
+}
+
+#[test]
+fn a_job_that_is_stopped_within_a_transaction_without_an_end_ends_at_its_last_checkpoint() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let (pair, sinks) = (Pair::new(4), new_sinks());
+        let settings = JobSettings { epoch_rows_max: 1, ..checkpointed(2, folder.path(), true) };
+        let (job, printed) = halved(&pair, &settings, &sinks).await;
+        let checkpoint = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        assert_eq!(job.status(), JobStatus::Canceled);
+        assert_eq!(check(&sinks), 4 * ROWS);
+        assert!(printed.text().contains("it ends at its last checkpoint"), "{}", printed.text());
+        // Whoever goes on reads the transaction again.
+        pair.halved.send_replace(None);
+        let settings = JobSettings { restore: Some(checkpoint), id: 8, ..settings };
+        let job = JobHandle::start(copies(&pair, Some(5), &sinks), settings, output()).await.unwrap();
+        assert_eq!(job.finished().await.unwrap(), JobStatus::Finished);
+        assert_eq!(check(&sinks), 5 * ROWS);
+    });
+}
+
+#[test]
+fn a_savepoint_within_a_transaction_without_an_end_is_refused_and_the_job_goes_on() {
+    run(async {
+        let folder = tempfile::tempdir().unwrap();
+        let (pair, sinks) = (Pair::new(4), new_sinks());
+        let settings = JobSettings { epoch_rows_max: 1, ..checkpointed(2, folder.path(), true) };
+        let (job, _) = halved(&pair, &settings, &sinks).await;
+        let mode = StopMode::Savepoint { folder: folder.path().join("savepoints"), drain: false };
+        let refused = job.stop(mode.clone()).await.unwrap_err();
+        assert!(refused.message().contains("cannot be saved now"), "{refused}");
+        assert_eq!(job.status(), JobStatus::Running);
+        pair.halved.send_replace(None);
+        sinks[0].wait_for_rows(5 * ROWS).await;
+        assert!(job.stop(mode).await.unwrap().is_some());
+        assert_eq!(check(&sinks), 5 * ROWS);
     });
 }

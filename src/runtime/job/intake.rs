@@ -37,6 +37,8 @@ pub(super) struct Intake {
     positions: BTreeMap<NodeId, SourcePosition>,
     /// Whether the last epoch has taken only a piece of the first waiting frame.
     has_cut_frame: bool,
+    /// What was given up last. Nothing else is taken before it is clear whether the job ends.
+    tail: VecDeque<Waiting>,
 }
 
 /// How much an epoch may take.
@@ -55,13 +57,21 @@ struct Waiting {
     frame: Option<SourceFrame>,
     /// None within what comes in parts.
     position: Option<SourcePosition>,
+    /// What the frame takes, counted once.
+    bytes: usize,
     /// Given back when the frame goes into an epoch; None for rows that no source has read.
     room: Option<OwnedSemaphorePermit>,
 }
 
 impl Waiting {
-    fn bytes(&self) -> usize {
-        self.frame.as_ref().map_or(0, |frame| frame_bytes(&frame.frame))
+    fn new(
+        reader: NodeId,
+        frame: Option<SourceFrame>,
+        position: Option<SourcePosition>,
+        room: Option<OwnedSemaphorePermit>,
+    ) -> Waiting {
+        let bytes = frame.as_ref().map_or(0, |frame| frame_bytes(&frame.frame));
+        Waiting { reader, frame, position, bytes, room }
     }
 
     fn rows(&self) -> usize {
@@ -101,6 +111,7 @@ impl Intake {
             within,
             positions,
             has_cut_frame: false,
+            tail: VecDeque::new(),
         }
     }
 
@@ -121,15 +132,14 @@ impl Intake {
             }
             Given::Boundary(position) => {
                 self.within_at_end.remove(&reader);
-                self.waiting.push_back(Waiting { reader, frame: None, position: Some(position), room: None });
+                match self.trailing_boundary(reader) {
+                    // Behind a sink that takes nothing there would be ever more of them.
+                    Some(earlier) => earlier.position = Some(position),
+                    None => self.waiting.push_back(Waiting::new(reader, None, Some(position), None)),
+                }
             }
             Given::Frame(ReadFrame { source, frame, position, room }) => {
-                self.push(Waiting {
-                    reader,
-                    frame: Some(SourceFrame { source, frame }),
-                    position,
-                    room: Some(room),
-                });
+                self.push(Waiting::new(reader, Some(SourceFrame { source, frame }), position, Some(room)));
             }
         }
     }
@@ -137,11 +147,17 @@ impl Intake {
     /// Adds rows that no source reads, with the position behind them.
     pub(super) fn add(&mut self, node: NodeId, frame: Frame, position: SourcePosition) {
         let frame = Some(SourceFrame { source: node, frame });
-        self.push(Waiting { reader: node, frame, position: Some(position), room: None });
+        self.push(Waiting::new(node, frame, Some(position), None));
+    }
+
+    /// Returns the boundary that a reader has given last, if no frame of anybody waits behind it.
+    fn trailing_boundary(&mut self, reader: NodeId) -> Option<&mut Waiting> {
+        let mut trailing = self.waiting.iter_mut().rev().take_while(|waiting| waiting.frame.is_none());
+        trailing.find(|waiting| waiting.reader == reader)
     }
 
     fn push(&mut self, waiting: Waiting) {
-        self.bytes += waiting.bytes();
+        self.bytes += waiting.bytes;
         self.rows += waiting.rows();
         self.since.get_or_insert_with(Instant::now);
         match waiting.position {
@@ -164,14 +180,21 @@ impl Intake {
             }
         }
         if let Some(whole) = whole {
-            self.waiting.truncate(whole);
+            self.tail = self.waiting.split_off(whole);
             self.within_at_end.clear();
             self.count_waiting();
         }
     }
 
+    /// Takes back what was given up: the job goes on after all.
+    pub(super) fn take_tail_back(&mut self) {
+        for waiting in std::mem::take(&mut self.tail) {
+            self.push(waiting);
+        }
+    }
+
     fn count_waiting(&mut self) {
-        self.bytes = self.waiting.iter().map(Waiting::bytes).sum();
+        self.bytes = self.waiting.iter().map(|waiting| waiting.bytes).sum();
         self.rows = self.waiting.iter().map(Waiting::rows).sum();
     }
 
@@ -254,9 +277,9 @@ impl Intake {
         let mut frames = Vec::new();
         let count = self.next_count();
         for waiting in self.waiting.drain(..count).collect::<Vec<_>>() {
-            self.bytes = self.bytes.saturating_sub(waiting.bytes());
+            self.bytes = self.bytes.saturating_sub(waiting.bytes);
             self.rows = self.rows.saturating_sub(waiting.rows());
-            let Waiting { reader, frame, position, room } = waiting;
+            let Waiting { reader, frame, position, room, .. } = waiting;
             drop(room);
             self.has_cut_frame = false;
             self.pass(reader, position);
@@ -268,8 +291,10 @@ impl Intake {
         {
             // Only a frame that is too large by itself is cut: where every epoch ended within one, no checkpoint would be possible.
             let (taken, rest) = split(frame, self.limits.rows);
+            let bytes = frame_bytes(&rest);
+            self.bytes = self.bytes.saturating_sub(waiting.bytes) + bytes;
+            waiting.bytes = bytes;
             waiting.frame = Some(SourceFrame { source, frame: rest });
-            self.bytes = self.bytes.saturating_sub(frame_bytes(&taken));
             self.rows = self.rows.saturating_sub(known_rows(&taken));
             self.has_cut_frame = true;
             frames.push(SourceFrame { source, frame: taken });
@@ -298,7 +323,7 @@ impl Intake {
         let mut within = self.within.clone();
         let mut have_rows = BTreeSet::new();
         for (at, waiting) in self.waiting.iter().enumerate() {
-            bytes += waiting.bytes();
+            bytes += waiting.bytes;
             rows += waiting.rows();
             let is_too_much = rows > self.limits.rows || (bytes > self.limits.bytes && at > 0);
             if let Some(SourceFrame { source, frame }) = &waiting.frame {
@@ -349,9 +374,13 @@ fn split(frame: Frame, rows: usize) -> (Frame, Frame) {
 mod tests {
     use std::sync::Arc;
 
+    use arrow::array::{RecordBatch, StringArray};
+    use arrow::datatypes::DataType;
     use tokio::sync::Semaphore;
 
     use super::*;
+    use crate::changelog::ChangelogBatch;
+    use crate::runtime::operator::testing as text;
 
     fn reader(tables: &[NodeId], position: SourcePosition) -> OpenReader {
         OpenReader { tables: tables.to_vec(), position, begins_whole: true }
@@ -425,6 +454,50 @@ mod tests {
         assert!(intake.is_whole_at_end() && !intake.is_whole());
         intake.next_frames();
         assert!(intake.is_whole());
+        // The job goes on after all.
+        intake.take(part(1, 2));
+        intake.give_up_tail();
+        assert!(intake.is_empty() && intake.is_whole_at_end());
+        intake.take_tail_back();
+        assert!(!intake.is_empty() && !intake.is_whole_at_end());
+        assert_eq!(intake.next_frames().len(), 1);
+    }
+
+    #[test]
+    fn a_boundary_takes_the_place_of_the_one_before() {
+        let limits = EpochLimits { bytes: usize::MAX, rows: 5 };
+        let mut intake = Intake::new(vec![reader(&[1, 2], position(0))], limits);
+        for item in [part(1, 1), boundary(1), boundary(2), boundary(3), part(2, 1), boundary(4), boundary(5)]
+        {
+            intake.take(item);
+        }
+        assert_eq!(intake.waiting.len(), 4);
+        intake.next_frames();
+        assert!(intake.is_empty() && intake.is_whole());
+        assert_eq!(intake.positions()[&1], position(5));
+        // A frame that belongs to what follows stays behind what came before.
+        for item in [part(1, 5), boundary(6), part(1, 5), boundary(7)] {
+            intake.take(item);
+        }
+        intake.next_frames();
+        assert_eq!(intake.positions()[&1], position(6));
+    }
+
+    #[test]
+    fn an_epoch_takes_no_more_bytes_than_its_rows_may_hold() {
+        let limits = EpochLimits { bytes: 1 << 20, rows: usize::MAX };
+        let mut intake = Intake::new(vec![reader(&[1], position(0))], limits);
+        let schema = text::schema(&[("t", DataType::Utf8)]);
+        let rows = RecordBatch::try_new(schema, vec![Arc::new(StringArray::from(vec!["x".repeat(400_000)]))]);
+        let rows = ChangelogBatch::inserts(rows.unwrap());
+        for number in 1..=4 {
+            intake.add(1, Frame::Rows(rows.clone()), position(number));
+        }
+        assert!(intake.is_full());
+        assert_eq!(intake.next_frames().len(), 2);
+        assert!(!intake.is_full());
+        assert_eq!(intake.next_frames().len(), 2);
+        assert_eq!((intake.bytes, intake.rows), (0, 0));
     }
 
     #[test]

@@ -58,14 +58,14 @@ pub(super) enum SourceMessage {
 /// How many frames a source reads ahead.
 pub(super) const FRAMES_AHEAD: usize = 64;
 
-/// What a row of a frame without bytes counts for.
+/// What a row counts for that is still to be made up.
 const ROW_BYTES: usize = 64;
 
 /// Returns about how many bytes a frame takes.
 pub(super) fn frame_bytes(frame: &Frame) -> usize {
     match frame {
         Frame::Bytes { data, .. } => data.len(),
-        Frame::Rows(batch) => batch.row_count() * ROW_BYTES,
+        Frame::Rows(batch) => batch.byte_size(),
         Frame::Generate { count, .. } => count * ROW_BYTES,
         Frame::Cleared => 0,
     }

@@ -8,7 +8,9 @@
 //! A task of its own does the work, because a job asks its readers in calls that it may drop at any time.
 
 mod backoff;
+mod followed;
 mod identity;
+mod looks;
 mod lost_position;
 mod output;
 mod position;

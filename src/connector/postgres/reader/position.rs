@@ -4,13 +4,17 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use super::followed::FollowedTable;
 use crate::connector::SourcePosition;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::snapshot::TableSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The entry of the stream; all others are tables.
+/// The entry of the stream.
 const STREAM: &str = "stream";
+
+/// The entry of what is known of the tables; all others are tables.
+const FOLLOWED: &str = "followed";
 
 /// A position: in the stream, and in what each table held before.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -19,12 +23,15 @@ pub(super) struct ReaderPosition {
     pub(super) stream: Option<StreamPosition>,
     /// By the table's number and the declared table that reads it.
     pub(super) tables: BTreeMap<TableKey, TableSnapshot>,
+    /// What the server has said of them last, by their numbers; also of tables that are not there any more.
+    pub(super) followed: BTreeMap<u32, FollowedTable>,
 }
 
 /// A position that is written again and again, of which mostly the stream has moved.
 #[derive(Debug, Default)]
 pub(super) struct WrittenPosition {
     tables: BTreeMap<TableKey, TableSnapshot>,
+    followed: BTreeMap<u32, FollowedTable>,
     written: SourcePosition,
 }
 
@@ -34,9 +41,10 @@ impl WrittenPosition {
     /// # Errors
     /// Never, unless a part of it cannot be written as JSON.
     pub(super) fn write(&mut self, position: &ReaderPosition) -> Result<SourcePosition> {
-        if self.tables != position.tables {
+        if self.tables != position.tables || self.followed != position.followed {
             self.written = position.write()?;
             self.tables.clone_from(&position.tables);
+            self.followed.clone_from(&position.followed);
         } else if let Some(stream) = &position.stream {
             self.written.insert(STREAM.to_owned(), json(stream)?);
         }
@@ -94,6 +102,10 @@ impl ReaderPosition {
                 parsed.stream = Some(serde_json::from_str(text).map_err(|error| foreign().caused_by(error))?);
                 continue;
             }
+            if key == FOLLOWED {
+                parsed.followed = serde_json::from_str(text).map_err(|error| foreign().caused_by(error))?;
+                continue;
+            }
             let (oid, reader) = key.split_once(' ').ok_or_else(foreign)?;
             let oid = oid.parse().map_err(|_| foreign())?;
             let snapshot = serde_json::from_str(text).map_err(|error| foreign().caused_by(error))?;
@@ -113,6 +125,9 @@ impl ReaderPosition {
         }
         if let Some(stream) = &self.stream {
             written.insert(STREAM.to_owned(), json(stream)?);
+        }
+        if !self.followed.is_empty() {
+            written.insert(FOLLOWED.to_owned(), json(&self.followed)?);
         }
         Ok(written)
     }
@@ -163,6 +178,7 @@ mod tests {
                 within: Some(within),
             }),
             tables: BTreeMap::from([(key, TableSnapshot::Pure)]),
+            followed: BTreeMap::from([(16_384, FollowedTable::new("public", "my orders"))]),
         };
         let written = position.write().unwrap();
         assert_eq!(
@@ -170,6 +186,7 @@ mod tests {
             r#"{"system":"7","timeline":1,"slot":"s","lsn":"1/10","within":{"commit":"1/20","changes":7}}"#
         );
         assert_eq!(written["16384 c.d.my orders"], r#""pure""#);
+        assert_eq!(written["followed"], r#"{"16384":{"schema":"public","name":"my orders"}}"#);
         assert_eq!(ReaderPosition::parse(&written).unwrap(), position);
         if let Some(stream) = &mut position.stream {
             stream.within = None;
@@ -181,7 +198,9 @@ mod tests {
 
     #[test]
     fn a_position_of_another_connector_is_refused() {
-        for (key, text) in [("0", "12"), ("stream", "{}"), ("x y", "\"pure\""), ("1 t", "?")] {
+        for (key, text) in
+            [("0", "12"), ("stream", "{}"), ("x y", "\"pure\""), ("1 t", "?"), ("followed", "[]")]
+        {
             let position = SourcePosition::from([(key.to_owned(), text.to_owned())]);
             assert_eq!(ReaderPosition::parse(&position).unwrap_err().kind(), ErrorKind::State, "{key}");
         }

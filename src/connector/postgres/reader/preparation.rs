@@ -7,8 +7,9 @@ use std::time::Duration;
 use tokio_postgres::Client;
 
 use super::NOTHING;
+use super::followed::check_followed;
 use super::lost_position::give_up_what_is_lost;
-use super::position::{StreamPosition, TableKey};
+use super::position::{ReaderPosition, StreamPosition, TableKey};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
 use crate::connector::postgres::connection::ReplicationSession;
@@ -64,6 +65,10 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
     }
     let types = server.answer_within("reading its types", ANSWER_WAIT, PgTypes::load(&client)).await?;
     check_types(&plan, &tables, &types)?;
+    if producer.position.stream.is_some() {
+        let checked = check_followed(producer, &client);
+        server.in_time("looking at its tables again", ANSWER_WAIT, checked).await?;
+    }
     let at_slot = format!("looking at replication slot {}", plan.slot);
     server.in_time(&at_slot, ANSWER_WAIT, give_up_what_is_lost(producer, &client)).await?;
     let followed = followed(producer, &tables);
@@ -236,13 +241,12 @@ fn note_tables(producer: &mut Producer, tables: &[Vec<PgTable>]) {
             if producer.position.tables.contains_key(&key) {
                 continue;
             }
-            let reads = if is_new_job { plan.reads_snapshot() } else { declared.settings.reads_new_tables };
-            if !is_new_job && !reads {
-                producer.warn(&format!(
-                    "Table {} matches '{}' now: its changes are read from here on. To read what it holds as well: 'scan.newly-added-table.enabled' = 'true'",
-                    table.label(),
-                    declared.name
-                ));
+            let mut reads =
+                if is_new_job { plan.reads_snapshot() } else { declared.settings.reads_new_tables };
+            if is_former_partition(&producer.position, &declared.name, table.oid) {
+                reads = false;
+            } else if !is_new_job && !reads {
+                producer.warn(&comes_later(&table.label(), &declared.name));
             }
             // Somebody else may have added it to the publication just now.
             producer.has_waited &= !reads;
@@ -250,6 +254,19 @@ fn note_tables(producer: &mut Producer, tables: &[Vec<PgTable>]) {
             producer.position.tables.insert(key, snapshot);
         }
     }
+}
+
+/// Says that a table is read from now on, and not from its beginning.
+pub(super) fn comes_later(table: &str, reader: &str) -> String {
+    format!(
+        "Table {table} matches '{reader}' now: its changes are read from here on, and what it held before is not. To read that as well: SET 'lakehead.job.resume' = 'resnapshot' and start the job again; for tables to come, 'scan.newly-added-table.enabled' = 'true'"
+    )
+}
+
+/// Returns whether a table was a partition of one that is read, by the same declared table: then what it holds has been read.
+pub(super) fn is_former_partition(position: &ReaderPosition, reader: &str, oid: u32) -> bool {
+    let mut tables = position.tables.keys().filter(|key| key.reader == reader);
+    tables.any(|key| position.followed.get(&key.oid).is_some_and(|table| table.has_had_partition(oid)))
 }
 
 /// Waits until every transaction has ended that had begun before the slot was made or tables were added to the publication, if tables are

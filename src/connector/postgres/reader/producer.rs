@@ -40,6 +40,14 @@ pub(super) struct Producer {
     told: BTreeSet<String>,
 }
 
+/// Why reading has ended.
+enum ReadEnd {
+    /// There is no more.
+    All,
+    /// A table is to be read from its beginning before reading goes on.
+    Newcomer,
+}
+
 /// What says that reading is possible, so that a failure may pass.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Past {
@@ -83,7 +91,9 @@ impl Producer {
         }
         loop {
             match self.read().await {
-                Ok(()) => return Ok(()),
+                // A table has come that is to be read from its beginning.
+                Ok(ReadEnd::Newcomer) => {}
+                Ok(ReadEnd::All) => return Ok(()),
                 // The job has gone.
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
                 Err(error) if self.may_try_again(&error) => self.wait(&error).await,
@@ -94,7 +104,7 @@ impl Producer {
     }
 
     /// Reads on one connection, from the position on.
-    async fn read(&mut self) -> Result<()> {
+    async fn read(&mut self) -> Result<ReadEnd> {
         if !self.plan.context.is_insert {
             // Nothing has gone out, or it would not be tried again; and the slot has gone with its session.
             self.position = ReaderPosition::default();
@@ -102,10 +112,11 @@ impl Producer {
         let mut prepared = prepare(self).await?;
         read_snapshots(self, &prepared).await?;
         if self.plan.is_snapshot_only() {
-            return Ok(());
+            return Ok(ReadEnd::All);
         }
         let held = prepared.held.take();
-        StreamPhase::start(self, prepared, held).await?.run().await
+        StreamPhase::start(self, prepared, held).await?.run().await?;
+        Ok(ReadEnd::Newcomer)
     }
 
     /// Decides whether a failure may pass. Rows that went out and cannot be continued belong to a run of the job that must be started

@@ -8,16 +8,18 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_postgres::Client;
 
 use super::NOTHING;
+use super::followed::check_followed;
 use super::identity::check_identity;
+use super::looks::{LOOKS, answered, look_at_slot, look_at_tables};
 use super::position::StreamPosition;
-use super::preparation::{Prepared, check_published};
+use super::preparation::Prepared;
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
-use super::table_routes::TableRoutes;
+use super::table_routes::{Defined, Earlier, TableRoutes};
 use super::transaction::OpenTransaction;
 use crate::connector::postgres::change_decoder::{ChangeDecoder, Transaction};
 use crate::connector::postgres::connection::ReplicationSession;
@@ -40,22 +42,18 @@ const TRANSACTION_BYTES_MAX: usize = 64 << 20;
 /// How often a position goes out that nothing but time has moved.
 const IDLE_BOUNDARIES: Duration = Duration::from_millis(500);
 
-/// How often the server is asked how far its log is, and what the slot holds back.
-const LOOKS: Duration = Duration::from_secs(5);
-
-/// How often it is asked while tables are still compared with their snapshots.
+/// How often the server is asked while tables are still compared with their snapshots.
 const LOOKS_UNTIL_PURE: Duration = Duration::from_millis(500);
 
-/// How long the answer to a small question may take.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
+/// How long the server may take to notice that a stream was ended, and how often it is asked.
+const END_WAIT: Duration = Duration::from_secs(10);
+const END_LOOKS: Duration = Duration::from_millis(20);
 
 /// After how long a connection has lasted on which nothing comes.
 const LASTING: Duration = Duration::from_secs(60);
+
 /// How long it may take to look a table up that is described anew, for which the server may have to look at all of them.
 const LOOK_UP_WAIT: Duration = Duration::from_secs(60);
-
-/// At which parts of `max_slot_wal_keep_size` the user is warned, in percent.
-const WARNINGS: [i64; 2] = [80, 50];
 
 /// Reads changes on one connection.
 pub(super) struct StreamPhase<'a> {
@@ -83,6 +81,9 @@ pub(super) struct StreamPhase<'a> {
     /// When the stream has passed this, every change counts.
     pure_behind: Option<Lsn>,
     next_look: Instant,
+    next_tables_look: Instant,
+    /// Whether a table has come that is to be read from its beginning.
+    is_to_read: bool,
     last_boundary: Instant,
     /// Whether something has been read or decided since.
     needs_boundary: bool,
@@ -130,7 +131,8 @@ impl<'a> StreamPhase<'a> {
             }
         };
         let Prepared { client, tables, types, .. } = prepared;
-        let routes = TableRoutes::new(Arc::clone(&plan), tables.clone(), &producer.position);
+        let earlier = Earlier::read(&plan.server, &client, &plan.stream.publication).await?;
+        let routes = TableRoutes::new(Arc::clone(&plan), tables.clone(), &producer.position, earlier);
         let database = &plan.server.settings().database;
         let decoders =
             plan.tables.iter().map(|table| ChangeDecoder::new(table.shape.clone(), database)).collect();
@@ -154,15 +156,20 @@ impl<'a> StreamPhase<'a> {
             open_bytes: 0,
             pure_behind: None,
             next_look: now,
+            next_tables_look: now,
+            is_to_read: false,
             last_boundary: now,
             needs_boundary: false,
             commit_time: None,
         })
     }
 
-    /// Reads until the connection is lost, or it fails for good.
+    /// Reads until a table is to be read from its beginning, the connection is lost, or it fails for good.
     pub(super) async fn run(mut self) -> Result<()> {
         loop {
+            if self.is_to_read && self.transaction.is_none() {
+                return self.end().await;
+            }
             // What is there already is taken without waiting; when nothing is, what has been read goes out.
             let message = match self.stream.try_next()? {
                 Some(message) => message,
@@ -178,6 +185,25 @@ impl<'a> StreamPhase<'a> {
                 self.producer.connected();
             }
         }
+    }
+
+    /// Ends the stream between two transactions, so that it can be opened again.
+    async fn end(mut self) -> Result<()> {
+        self.commit_time = None;
+        self.flush(true).await?;
+        let StreamPhase { plan, client, stream, .. } = self;
+        drop(stream);
+        let is_free = async {
+            while inspect_slot(&plan.server, &client, &plan.slot)
+                .await?
+                .is_some_and(|slot| slot.active_pid.is_some())
+            {
+                sleep(END_LOOKS).await;
+            }
+            Ok::<_, Error>(())
+        };
+        // If it is not free by then, whoever opens it says so.
+        timeout(END_WAIT, is_free).await.unwrap_or(Ok(()))
     }
 
     /// Sends what has been read, and waits for more or for something else to do.
@@ -209,15 +235,7 @@ impl<'a> StreamPhase<'a> {
         self.stream.ack(released);
         if self.next_look <= Instant::now() {
             let plan = Arc::clone(&self.plan);
-            return match timeout(ANSWER_WAIT, self.look()).await {
-                Ok(looked) => looked,
-                // The stream may be as dead, and nobody watches it while a question is open.
-                Err(_) => Err(Error::unavailable(format!(
-                    "Postgres '{}' has not answered for {} s",
-                    plan.server.name(),
-                    ANSWER_WAIT.as_secs()
-                ))),
-            };
+            return answered(&plan, self.look()).await;
         }
         Ok(())
     }
@@ -284,14 +302,25 @@ impl<'a> StreamPhase<'a> {
             self.resolve().await?;
         }
         let plan = Arc::clone(&self.plan);
+        if self.routes.may_be_read(relation) || self.routes.has_other_name(relation) {
+            self.needs_boundary |= answered(&plan, check_followed(self.producer, &self.client)).await?;
+        }
         let position = &mut self.producer.position;
         let (decoders, types) = (&mut self.decoders, &mut self.types);
         let defined = self.routes.define(relation, decoders, types, &self.client, position);
-        let notices = plan.server.in_time("looking at its tables", LOOK_UP_WAIT, defined).await?;
-        for notice in notices {
+        let defined = plan.server.in_time("looking at its tables", LOOK_UP_WAIT, defined).await?;
+        self.take_defined(defined);
+        Ok(())
+    }
+
+    fn take_defined(&mut self, defined: Defined) {
+        self.is_to_read |= defined.is_to_be_read;
+        for (declared, table) in defined.found {
+            self.tables[declared].push(table);
+        }
+        for notice in defined.notices {
             self.producer.warn(&notice);
         }
-        Ok(())
     }
 
     /// Returns the transaction, if the change that has come in it is new.
@@ -444,40 +473,21 @@ impl<'a> StreamPhase<'a> {
 
     /// Asks the server what the stream does not tell.
     async fn look(&mut self) -> Result<()> {
-        let is_pure = self.routes.are_pure();
-        self.next_look = Instant::now() + if is_pure { LOOKS } else { LOOKS_UNTIL_PURE };
+        let (now, is_pure) = (Instant::now(), self.routes.are_pure());
+        self.next_look = now + if is_pure { LOOKS } else { LOOKS_UNTIL_PURE };
         if !is_pure && self.pure_behind.is_none() {
             self.pure_behind = match self.routes.xid_max() {
                 Some(xid) => all_ended_by(&self.plan.server, &self.client, xid).await?,
                 None => Some(NOTHING),
             };
         }
-        if is_pure {
-            check_published(&self.plan, &self.client, &self.tables).await?;
+        if self.next_tables_look <= now {
+            self.next_tables_look = now + LOOKS;
+            self.needs_boundary |= look_at_tables(self.producer, &self.client, &self.tables).await?;
+            let newcomers = self.routes.look_for_newcomers(&self.client, &self.producer.position).await?;
+            self.take_defined(newcomers);
         }
-        let Some(slot) = inspect_slot(&self.plan.server, &self.client, &self.plan.slot).await? else {
-            return Ok(());
-        };
-        if let (Some(restart), Some(retained)) = (slot.restart_lsn, slot.retained_bytes) {
-            let written = Lsn(restart.0.saturating_add(retained.max(0).cast_unsigned()));
-            self.producer.status.server(&slot, written);
-        }
-        self.warn_of_retention(slot.retained_bytes, slot.safe_wal_size);
-        Ok(())
-    }
-
-    /// Warns when the slot comes near to the most that the server keeps for it.
-    fn warn_of_retention(&mut self, retained: Option<i64>, safe: Option<i64>) {
-        let (Some(retained), Some(safe)) = (retained, safe) else { return };
-        let allowed = retained.saturating_add(safe).max(1);
-        let percent = retained.saturating_mul(100) / allowed;
-        if let Some(reached) = WARNINGS.iter().find(|warning| percent >= **warning) {
-            self.producer.warn(&format!(
-                "Postgres '{}': replication slot {} holds back more than {reached} % of the log that the server keeps (max_slot_wal_keep_size): beyond it, changes are lost",
-                self.plan.server.name(),
-                self.plan.slot
-            ));
-        }
+        look_at_slot(self.producer, &self.client).await
     }
 }
 

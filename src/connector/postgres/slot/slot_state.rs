@@ -130,6 +130,14 @@ impl SlotState {
         self.wal_status == Some(WalStatus::Lost)
     }
 
+    /// Fails if the server has thrown away what the slot needs.
+    ///
+    /// # Errors
+    /// It has.
+    pub(in crate::connector::postgres) fn check_not_lost(&self, server: &PgServer) -> Result<()> {
+        if self.is_lost() { Err(self.lost(server)) } else { Ok(()) }
+    }
+
     /// Fails if the slot is ahead of a position: what lies between has been acknowledged, and the server would go on behind it without
     /// a word.
     ///

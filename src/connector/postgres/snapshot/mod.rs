@@ -20,6 +20,6 @@ mod testing;
 mod tests;
 
 pub(super) use barrier::{all_ended_by, next_transaction, wait_for_begun_transactions};
-pub(super) use snapshot_reader::{SnapshotProgress, SnapshotReader, SnapshotTable};
+pub(super) use snapshot_reader::{SnapshotPiece, SnapshotProgress, SnapshotReader, SnapshotTable};
 pub(super) use table_snapshot::{Coverage, TableSnapshot};
 pub(super) use visibility::{SnapshotXids, widen};

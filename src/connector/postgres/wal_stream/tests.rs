@@ -286,3 +286,24 @@ async fn the_end_of_a_stream_tells_why() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn few_large_messages_wait_for_whoever_takes_them() {
+    TestDatabase::with(async |database| {
+        database.run("CREATE TABLE t (a text); ALTER TABLE t ALTER a SET STORAGE EXTERNAL").await;
+        let mut stream = started(database).await;
+        // Each is a transaction, of three messages.
+        database.run("DO $$ BEGIN FOR i IN 1..250 LOOP INSERT INTO t VALUES (repeat('x', 200000)); COMMIT; END LOOP; END $$").await;
+        let sender = format!(
+            "SELECT wait_event FROM pg_stat_activity WHERE pid = (SELECT active_pid FROM pg_replication_slots WHERE slot_name = '{}')",
+            database.name
+        );
+        // It cannot send any more, although it has not sent all: sockets hold some, and few are read ahead.
+        database.wait_for(&sender, "WalSenderWriteData").await;
+        let mut count = 0;
+        while count < 250 {
+            count += inserts(&transaction(&mut stream).await);
+        }
+    })
+    .await;
+}

@@ -2,6 +2,7 @@
 //! starts checkpoints.
 
 mod open;
+mod patience;
 
 pub(super) use open::{discard_unfinished, forget_commits, forget_readers};
 
@@ -15,6 +16,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
+use self::patience::Patience;
 use super::blueprint::Blueprint;
 use super::coordinator::{
     CheckpointOutcome, CheckpointPurpose, Cut, SharedStore, discard, open_savepoint_store,
@@ -28,7 +30,7 @@ use super::stops::Stops;
 use super::team::{Order, Team};
 use super::writer_task::WriterLives;
 use crate::changelog::ChangelogBatch;
-use crate::connector::{CheckpointId, OutputPort};
+use crate::connector::{CheckpointId, OutputPort, OutputStream};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::CheckpointSummary;
@@ -102,6 +104,8 @@ pub(super) struct Attempt<'a> {
     in_flight: Option<InFlight>,
     /// How the job was asked to stop.
     stop: Option<StopMode>,
+    /// How long a stop waits for the rest of what epochs have begun.
+    patience: Patience,
     /// Whether the last epoch has been formed.
     is_ending: bool,
     /// Until when the first epoch waits for sources that have said nothing yet.
@@ -139,6 +143,7 @@ impl Attempt<'_> {
     pub(super) async fn run(&mut self, stops: &mut Stops) -> Result<AttemptEnd> {
         loop {
             self.start_epoch();
+            self.patience.note(self.waits_for_rest(), Instant::now());
             let wake = self.wake_at();
             tokio::select! {
                 biased;
@@ -165,7 +170,13 @@ impl Attempt<'_> {
                     }
                 }
                 Some(item) = self.items.recv(), if self.wants_items() => self.take(item),
-                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => self.check_timeout()?,
+                () = sleep_until(wake.unwrap_or_else(Instant::now)), if wake.is_some() => {
+                    self.check_timeout()?;
+                    if self.patience.is_over(Instant::now()) && self.give_up_rest(stops) {
+                        // As one that is cancelled: what writers have of it is of no use.
+                        return Ok(AttemptEnd::Stopped(StopMode::Cancel, None));
+                    }
+                }
             }
         }
     }
@@ -187,6 +198,7 @@ impl Attempt<'_> {
 
     /// Takes an item and all others that are there, until there is enough for an epoch.
     fn take(&mut self, item: SourceItem) {
+        self.patience.heard();
         self.intake.take(item);
         while !self.intake.is_full()
             && let Ok(item) = self.items.try_recv()
@@ -204,6 +216,31 @@ impl Attempt<'_> {
         // A stop waits for the rest of what epochs have begun.
         let is_stopped = self.stop.is_some() && self.intake.is_whole_at_end();
         self.is_ending || is_stopped || self.intake.has_ended()
+    }
+
+    /// Returns whether nothing but the rest of what epochs have begun keeps the job from stopping, and a source has to give it.
+    fn waits_for_rest(&self) -> bool {
+        self.stop.is_some() && self.wants_items() && self.intake.is_empty()
+    }
+
+    /// Gives up waiting for what a source does not give; returns whether the job ends. One that cannot be saved goes on.
+    fn give_up_rest(&mut self, stops: &mut Stops) -> bool {
+        let name = &self.job.settings.name;
+        self.patience = Patience::default();
+        if let Some(StopMode::Savepoint { .. }) = self.stop.take() {
+            stops.refuse(
+                &Error::unavailable(format!(
+                    "job '{name}' cannot be saved now: it has read a part of a transaction, and the rest does not come"
+                ))
+                .hint("The job goes on. Ask once more when it has come."),
+            );
+            return false;
+        }
+        let text = format!(
+            "Job '{name}' was stopped within a transaction whose rest did not come: it ends at its last checkpoint, and what it has read since is read again by whoever goes on from there"
+        );
+        self.job.output.print(OutputStream::Err, &format!("[WARNING] {text}\n"));
+        true
     }
 
     /// Takes the wish to stop; returns whether to stop at once.
@@ -235,7 +272,10 @@ impl Attempt<'_> {
             self.intake.take(item);
         }
         self.intake.give_up_tail();
-        self.stop.get_or_insert(mode);
+        if self.stop.is_none() {
+            self.stop = Some(mode);
+            self.patience = Patience::from(Instant::now());
+        }
         false
     }
 
@@ -316,6 +356,7 @@ impl Attempt<'_> {
     /// Returns when the loop must look again even if nothing happens.
     fn wake_at(&self) -> Option<Instant> {
         let mut at = self.in_flight.as_ref().map(|in_flight| in_flight.deadline);
+        at = [at, self.patience.until()].into_iter().flatten().min();
         let mut add = |other: Option<Instant>| at = [at, other].into_iter().flatten().min();
         if self.running.is_none() && !self.is_ending {
             let now = Instant::now();
@@ -402,6 +443,7 @@ impl Attempt<'_> {
                 stops.refuse(&error);
                 self.stop = None;
                 self.is_ending = false;
+                self.intake.take_tail_back();
                 return Ok(None);
             }
             Err(error) if self.is_ending => return Err(error),

@@ -9,7 +9,7 @@ use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::{Duration, Instant};
 use tracing::warn;
 
-use super::{Attempt, Job};
+use super::{Attempt, Job, Patience};
 use crate::connector::{
     Boundedness, CheckpointId, Committer, CompletedCheckpoint, Frame, OperatorStatus, ReaderContext,
     SourcePosition, WriterContext,
@@ -123,6 +123,7 @@ impl<'a> Attempt<'a> {
             running: None,
             in_flight: None,
             stop: None,
+            patience: Patience::default(),
             is_ending: false,
             first_by: Some(now + first_wait),
             next_timer: None,
