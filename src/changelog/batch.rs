@@ -74,7 +74,7 @@ impl ChangelogBatch {
                 sliced.unwrap_or_else(|_| column.get_buffer_memory_size())
             }
         };
-        let kinds = self.kinds.as_ref().map_or(0, |kinds| kinds.len());
+        let kinds = self.kinds.as_ref().map_or(0, Buffer::len);
         self.rows.columns().iter().map(column).sum::<usize>() + kinds
     }
 

@@ -90,7 +90,7 @@ impl Producer {
             self.tell(note);
         }
         loop {
-            match self.read().await {
+            match Box::pin(self.read()).await {
                 // A table has come that is to be read from its beginning.
                 Ok(ReadEnd::Newcomer) => {}
                 Ok(ReadEnd::All) => return Ok(()),
