@@ -125,6 +125,10 @@ struct Reading {
 
 impl Reading {
     /// Reads to the end; None if nobody takes what is read.
+    #[allow(
+        clippy::disallowed_methods,
+        reason = "the thread has nothing else to do, and is to let packets gather"
+    )]
     async fn run(&mut self) -> Option<()> {
         loop {
             let mut batch = Batch::default();
