@@ -25,6 +25,9 @@ const STATISTICS_PREFIX: &str = "write.parquet.stats-enabled.column.";
 /// The rate of false positives of a bloom filter that no property gives.
 const BLOOM_RATE: f64 = 0.01;
 
+/// How many rows a row group has at most, however small they are: a group is held in memory until it is whole, by each writer.
+const ROW_GROUP_ROWS: usize = 1 << 19;
+
 /// How many bytes of a text row groups keep at least as a bound: enough for the 16 characters that manifests keep of it.
 const STATISTICS_BYTES_MIN: usize = 64;
 
@@ -97,6 +100,7 @@ impl ParquetSettings {
             .set_writer_version(self.version)
             .set_compression(self.compression)
             .set_max_row_group_bytes(Some(self.row_group_bytes))
+            .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
             .set_data_page_size_limit(self.page_bytes)
             .set_data_page_row_count_limit(self.page_rows)
             .set_dictionary_page_size_limit(self.dictionary_bytes)
