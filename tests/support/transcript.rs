@@ -52,7 +52,9 @@ fn without_job_ids(line: String) -> String {
 
 /// Returns what of a block is compared.
 pub(crate) fn compared(block: &str, file: &str) -> String {
-    let block: String = block.lines().map(|line| without_job_ids(line.to_owned()) + "\n").collect();
+    // What the connector `print` writes stands in a log of Flink's; here it may come in front of any answer.
+    let lines = block.lines().filter(|line| !line.starts_with("+I["));
+    let block: String = lines.map(|line| without_job_ids(line.to_owned()) + "\n").collect();
     let mut lines = block.lines();
     if block.starts_with("[ERROR]") {
         return format!("{}\n{}", lines.next().unwrap_or_default(), lines.next().unwrap_or_default());
@@ -65,8 +67,6 @@ pub(crate) fn compared(block: &str, file: &str) -> String {
     // Our notes and warnings stand beside Flink's answer.
     lines
         .filter(|line| !line.starts_with("[WARNING]") && !line.starts_with("note:"))
-        // What the connector `print` writes stands in a log of Flink's.
-        .filter(|line| !line.starts_with("+I["))
         .collect::<Vec<_>>()
         .join("\n")
         .trim_end()
