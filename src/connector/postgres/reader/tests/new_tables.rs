@@ -27,6 +27,12 @@ async fn a_table_that_comes_later_is_read_when_transactions_that_had_begun_befor
         assert!(early.is_err(), "{early:?}");
         open.batch_execute("COMMIT").await.unwrap();
         assert_eq!(job.rows(3).await, read([1, 2, 3]));
+        // Servers before these went on to take the table for one that is not published.
+        let version = database.version().await;
+        let mended = [(14, 18), (15, 13), (16, 9), (17, 5)];
+        if mended.iter().any(|(major, minor)| version / 10_000 == *major && version % 10_000 < *minor) {
+            return;
+        }
         database.run("INSERT INTO t2 VALUES (4, 4)").await;
         assert_eq!(job.rows(4).await, read([1, 2, 3, 4]));
     })
