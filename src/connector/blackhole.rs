@@ -81,10 +81,8 @@ impl Checksums {
 
     /// Adds a batch; `hashes` is scratch.
     fn add(&self, batch: &ChangelogBatch, hashes: &mut Vec<u64>) -> Result<()> {
-        let signs = batch.kind_bytes().map(|_| {
-            (0..batch.row_count()).map(|row| if batch.kind(row).is_retraction() { -1 } else { 1 }).collect()
-        });
-        let signs: Option<Vec<i64>> = signs;
+        let sign = |row: usize| if batch.kind(row).is_retraction() { -1 } else { 1 };
+        let signs: Option<Vec<i64>> = batch.kind_bytes().map(|_| (0..batch.row_count()).map(sign).collect());
         let mut added = Vec::with_capacity(self.names.len());
         for column in batch.rows().columns() {
             hash_rows(std::slice::from_ref(column), batch.row_count(), hashes)?;

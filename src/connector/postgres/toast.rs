@@ -23,7 +23,7 @@ use tokio_postgres::{Client, IsolationLevel, Transaction};
 
 use super::change_decoder::ChangeDecoder;
 use super::column_binding::qualified;
-use super::connection::PgServer;
+use super::connection::{ANSWER_WAIT, PgServer};
 use super::pgoutput::TupleValue;
 use super::relation_binding::RelationBinding;
 use super::row_shape::RowShape;
@@ -182,9 +182,6 @@ impl ResolvedRows {
 /// How long is waited before the snapshot is looked at again: first, and at most.
 const WAIT_FIRST: Duration = Duration::from_millis(2);
 const WAIT_MOST: Duration = Duration::from_millis(500);
-
-/// After how much silence in the midst of the reading its connection is taken for dead: nobody watches the stream meanwhile.
-const ANSWER_WAIT: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(60) };
 
 impl ChangeDecoder {
     /// Returns how many rows lack values that the stream left out; they have to be resolved before the batch is taken.

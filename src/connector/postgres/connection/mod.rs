@@ -8,7 +8,7 @@ mod statement_watch;
 #[cfg(test)]
 mod tests;
 
-pub(super) use pg_server::PgServer;
+pub(super) use pg_server::{ANSWER_WAIT, PgServer};
 pub(super) use replication_session::{ReplicationSession, SystemIdentity, text};
 pub(super) use socket_thread::SocketThread;
 pub(super) use statement_watch::StatementWatch;

@@ -29,6 +29,10 @@ const KEEPALIVE_RETRIES: u32 = 3;
 /// instead, for a quarter of an hour if nothing else is said.
 const RECEIPT_WAIT: Duration = Duration::from_secs(60);
 
+/// How long the server may take over what nobody watches meanwhile: a connection that is dead would never be noticed.
+pub(in crate::connector::postgres) const ANSWER_WAIT: Duration =
+    if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(60) };
+
 /// A database of a server. Clones are cheap.
 #[derive(Debug, Clone)]
 pub(in crate::connector::postgres) struct PgServer {
@@ -202,21 +206,11 @@ impl PgServer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connector::postgres::settings::Password;
-    use crate::connector::postgres_tls::TlsSettings;
+    use crate::connector::postgres::testing::server_settings;
 
     #[test]
     fn a_peer_that_has_vanished_is_noticed_within_a_minute_with_or_without_a_question() {
-        let server = PgServer::new(ServerSettings {
-            host: "h".to_owned(),
-            port: 5432,
-            user: "u".to_owned(),
-            password: Password::new("p"),
-            database: "d".to_owned(),
-            tls: TlsSettings { mode: TlsMode::Disable, root_certificate: None },
-            connect_timeout: Duration::from_secs(1),
-            connect_retries: 0,
-        });
+        let server = PgServer::new(server_settings());
         let config = server.config();
         let minute = Duration::from_secs(60);
         assert!(config.get_tcp_user_timeout().is_some_and(|wait| *wait <= minute));

@@ -263,22 +263,11 @@ fn tls_config(settings: &ServerSettings, other_name: Option<String>) -> Result<T
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::connector::postgres::settings::Password;
-    use crate::connector::postgres_tls::TlsSettings;
+    use crate::connector::postgres::testing::server_settings;
 
     #[test]
     fn an_idle_server_is_left_to_ask_for_a_sign_of_life_whatever_its_time_out() {
-        let settings = ServerSettings {
-            host: "h".to_owned(),
-            port: 5432,
-            user: "u".to_owned(),
-            password: Password::new("p"),
-            database: "d".to_owned(),
-            tls: TlsSettings { mode: TlsMode::Disable, root_certificate: None },
-            connect_timeout: Duration::from_secs(1),
-            connect_retries: 0,
-        };
-        let config = config(&settings, None, "s", "p", Lsn(0)).unwrap();
+        let config = config(&server_settings(), None, "s", "p", Lsn(0)).unwrap();
         // The longest wal_sender_timeout that can be set.
         assert!(config.idle_wakeup_interval > Duration::from_millis(i32::MAX.unsigned_abs().into()));
     }

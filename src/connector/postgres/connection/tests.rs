@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::*;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::settings::{Password, ServerSettings};
-use crate::connector::postgres::testing::{Relay, TestDatabase};
+use crate::connector::postgres::testing::{Relay, TestDatabase, server_settings};
 use crate::connector::postgres_tls::TlsMode;
 use crate::error::{Error, ErrorKind};
 
@@ -119,12 +119,9 @@ async fn a_server_that_is_not_there_may_come_back() {
     let settings = ServerSettings {
         host: "127.0.0.1".to_owned(),
         port,
-        user: "u".to_owned(),
-        password: Password::new("p"),
-        database: "d".to_owned(),
         tls: crate::connector::postgres_tls::TlsSettings { mode: TlsMode::Prefer, root_certificate: None },
         connect_timeout: std::time::Duration::from_secs(5),
-        connect_retries: 0,
+        ..server_settings()
     };
     for error in refusals(&PgServer::new(settings.clone())).await {
         assert_eq!(error.kind(), ErrorKind::Unavailable);

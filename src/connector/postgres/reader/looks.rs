@@ -4,7 +4,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::time::timeout;
 use tokio_postgres::Client;
 
 use super::followed::check_followed;
@@ -14,13 +13,13 @@ use super::read_plan::ReadPlan;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::slot::inspect_slot;
 use crate::connector::postgres::table::PgTable;
-use crate::error::{Error, Result};
+use crate::error::Result;
 
 /// How often the server is asked.
 pub(super) const LOOKS: Duration = Duration::from_secs(5);
 
 /// How long the answer to a small question may take.
-const ANSWER_WAIT: Duration = Duration::from_secs(10);
+const LOOK_WAIT: Duration = Duration::from_secs(10);
 
 /// At which parts of `max_slot_wal_keep_size` the user is warned, in percent.
 const WARNINGS: [i64; 2] = [80, 50];
@@ -30,14 +29,7 @@ const WARNINGS: [i64; 2] = [80, 50];
 /// # Errors
 /// Those of the answer; or it does not come in time: the connection may be dead, and nobody else watches it while a question is open.
 pub(super) async fn answered<T>(plan: &ReadPlan, answer: impl Future<Output = Result<T>>) -> Result<T> {
-    match timeout(ANSWER_WAIT, answer).await {
-        Ok(answered) => answered,
-        Err(_) => Err(Error::unavailable(format!(
-            "Postgres '{}' has not answered for {} s",
-            plan.server.name(),
-            ANSWER_WAIT.as_secs()
-        ))),
-    }
+    plan.server.in_time("looking at its tables and its log", LOOK_WAIT, Box::pin(answer)).await
 }
 
 /// Looks at the tables and at the publication. Returns whether anything is to be kept of it.

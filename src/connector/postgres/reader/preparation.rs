@@ -12,7 +12,7 @@ use super::lost_position::give_up_what_is_lost;
 use super::position::{ReaderPosition, StreamPosition, TableKey};
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
-use crate::connector::postgres::connection::ReplicationSession;
+use crate::connector::postgres::connection::{ANSWER_WAIT, ReplicationSession};
 use crate::connector::postgres::copy_decoder::CopyPlan;
 use crate::connector::postgres::options::StartupMode;
 use crate::connector::postgres::pg_types::PgTypes;
@@ -27,10 +27,6 @@ use crate::options::JobResume;
 
 /// How long a new slot may wait for transactions that run.
 const SLOT_WAIT: Duration = Duration::from_secs(600);
-
-/// How long the server may take to answer what has to be known before anything is read. Whoever prepares waits for nothing else, so a
-/// connection that is dead would never be noticed.
-const ANSWER_WAIT: Duration = if cfg!(test) { Duration::from_secs(2) } else { Duration::from_secs(60) };
 
 /// What reading needs.
 pub(super) struct Prepared {

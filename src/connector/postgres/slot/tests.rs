@@ -5,10 +5,8 @@ use std::time::Duration;
 use super::*;
 use crate::connector::postgres::connection::PgServer;
 use crate::connector::postgres::pgoutput::Lsn;
-use crate::connector::postgres::settings::{Password, ServerSettings};
-use crate::connector::postgres::testing::{Relay, TestDatabase};
+use crate::connector::postgres::testing::{Relay, TestDatabase, server_settings};
 use crate::connector::postgres::wal_stream::PgWalStream;
-use crate::connector::postgres_tls::{TlsMode, TlsSettings};
 use crate::error::{Error, ErrorKind};
 
 fn new_slot(name: &str, temporary: bool) -> NewSlot<'_> {
@@ -218,16 +216,7 @@ async fn a_slot_that_went_on_without_the_job_is_refused() {
 
 #[test]
 fn a_slot_whose_log_is_gone_is_lost_and_both_ways_on_are_told() {
-    let server = PgServer::new(ServerSettings {
-        host: "h".to_owned(),
-        port: 5432,
-        user: "u".to_owned(),
-        password: Password::new("p"),
-        database: "d".to_owned(),
-        tls: TlsSettings { mode: TlsMode::Disable, root_certificate: None },
-        connect_timeout: Duration::from_secs(1),
-        connect_retries: 0,
-    });
+    let server = PgServer::new(server_settings());
     let lost = SlotState {
         name: "s".to_owned(),
         plugin: Some("pgoutput".to_owned()),

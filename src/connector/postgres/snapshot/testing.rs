@@ -1,6 +1,5 @@
 //! Tables of a test's database, and what is read of them as text.
 
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tokio_postgres::types::Type;
 
 use super::{SnapshotReader, SnapshotTable, TableSnapshot};
@@ -11,7 +10,7 @@ use crate::connector::postgres::row_shape::{Changes, RowShape};
 use crate::connector::postgres::settings::{ChunkSettings, TableSelection};
 use crate::connector::postgres::table::{PgColumn, PgTable, quoted};
 use crate::connector::postgres::tables::{GeneratedColumns, load_tables};
-use crate::connector::postgres::testing::{TestDatabase, shape};
+use crate::connector::postgres::testing::{TestDatabase, cells, shape};
 use crate::error::Result;
 use crate::schema::TypeRoot;
 
@@ -97,14 +96,5 @@ pub(super) async fn read_all(reader: &mut SnapshotReader) -> (Vec<String>, usize
 
 /// Returns the rows of a batch, their columns joined.
 pub(super) fn texts(batch: &ChangelogBatch) -> Vec<String> {
-    let options = FormatOptions::default().with_null("");
-    let columns: Vec<ArrayFormatter<'_>> = batch
-        .rows()
-        .columns()
-        .iter()
-        .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
-        .collect();
-    let text =
-        |row: usize| columns.iter().map(|column| column.value(row).to_string()).collect::<Vec<_>>().join("|");
-    (0..batch.row_count()).map(text).collect()
+    cells(batch, "").iter().map(|row| row.join("|")).collect()
 }

@@ -3,13 +3,12 @@
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use arrow::util::display::{ArrayFormatter, FormatOptions};
 use tokio::time::timeout;
 
 use super::super::{PostgresReader, ReadPlan};
 use crate::changelog::ChangelogBatch;
 use crate::connector::postgres::factory::PostgresCdc;
-use crate::connector::postgres::testing::TestDatabase;
+use crate::connector::postgres::testing::{TestDatabase, cells};
 use crate::connector::testing::{Printed, Table};
 use crate::connector::{
     Frame, OperatorStatus, Projection, ReaderContext, SourceEvent, SourcePosition, SourceReader,
@@ -205,18 +204,8 @@ pub(super) async fn wait_streaming(database: &TestDatabase) {
 
 /// Returns rows as text, with their kinds.
 fn texts(batch: &ChangelogBatch) -> Vec<String> {
-    let options = FormatOptions::default().with_null("NULL");
-    let columns: Vec<ArrayFormatter<'_>> = batch
-        .rows()
-        .columns()
-        .iter()
-        .map(|column| ArrayFormatter::try_new(column.as_ref(), &options).unwrap())
-        .collect();
-    let text = |row: usize| {
-        let cells = columns.iter().map(|column| format!(" {}", column.value(row)));
-        batch.kind(row).short_string().to_owned() + &cells.collect::<String>()
-    };
-    (0..batch.row_count()).map(text).collect()
+    let rows = cells(batch, "NULL").into_iter().enumerate();
+    rows.map(|(row, cells)| format!("{} {}", batch.kind(row).short_string(), cells.join(" "))).collect()
 }
 
 /// Makes a table with rows of equal numbers.
