@@ -83,9 +83,8 @@ impl TableReading {
             tasks.spawn(Arc::clone(&self).read_ranges(Arc::clone(&keys), sessions.pop(), reader == 0));
         }
         while let Some(done) = tasks.join_next().await {
-            if let Some(mut session) = done.map_err(crashed)?? {
-                session.end().await?;
-                sessions.push(session);
+            if let Some(session) = done.map_err(crashed)?? {
+                keep(session, sessions).await;
             }
         }
         Ok(())
@@ -181,9 +180,8 @@ impl TableReading {
         // Those that still wait to join go, and their connections with them.
         drop(tasks);
         // The snapshot is there for the others until the first session ends its transaction.
-        for mut session in ended {
-            session.end().await?;
-            sessions.push(session);
+        for session in ended {
+            keep(session, sessions).await;
         }
         Ok(())
     }
@@ -284,6 +282,13 @@ async fn finish(held: Held, ended: Ended, session: &mut Option<Session>) -> Resu
         *session = None;
     }
     handing.await
+}
+
+/// Keeps the connection of a session that has nothing left to read, unless it was lost meanwhile: everything has been handed over.
+async fn keep(mut session: Session, sessions: &mut Vec<Session>) {
+    if session.end().await.is_ok() {
+        sessions.push(session);
+    }
 }
 
 fn crashed(error: tokio::task::JoinError) -> Error {

@@ -87,11 +87,10 @@ async fn tables_that_nobody_has_counted_are_cut_too() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn texts_composite_keys_and_none_at_all_are_read_by_pages() {
-    let collation = "TEMPLATE template0 LOCALE_PROVIDER icu ICU_LOCALE 'en-US' LOCALE 'C' ENCODING 'UTF8'";
-    TestDatabase::with_options(collation, async |database| {
+    TestDatabase::with(async |database| {
         database
             .run(
-                "CREATE TABLE texts (k text PRIMARY KEY, v int); INSERT INTO texts VALUES ('a', 1), ('B', 2), ('c', 3), ('É', 4), ('é', 5), ('e', 6); \
+                "CREATE TABLE texts (k text COLLATE \"en-x-icu\" PRIMARY KEY, v int); INSERT INTO texts VALUES ('a', 1), ('B', 2), ('c', 3), ('É', 4), ('é', 5), ('e', 6); \
                  CREATE TABLE composite (a int, b int, v text, PRIMARY KEY (a, b)); INSERT INTO composite SELECT g, -g, 'v' FROM generate_series(1, 1000) g; \
                  CREATE TABLE keyless (a int, v text); INSERT INTO keyless SELECT g % 10, 'v' FROM generate_series(1, 1000) g; ALTER TABLE keyless REPLICA IDENTITY FULL; \
                  CREATE TABLE \"Odd \"\"näme\" (\"Kéy \"\"\" int PRIMARY KEY); INSERT INTO \"Odd \"\"näme\" SELECT generate_series(1, 1000); \
