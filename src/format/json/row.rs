@@ -9,7 +9,7 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::{Schema, SchemaRef};
 
 use super::fault::{Fault, RowFault};
-use super::parser::{Cursor, RawString, plain_number, plain_string, unescape};
+use super::parser::{Cursor, RawString, begins_with, skip_plain, unescape};
 use super::shape::ShapeGuess;
 use super::value::ValueReader;
 use crate::changelog::ChangelogBatch;
@@ -110,7 +110,7 @@ impl RowReader {
         let mut at = cursor.at();
         for step in shape.steps() {
             let lead = shape.lead(*step);
-            if !text[at..].starts_with(lead) {
+            if !begins_with(&text[at..], lead) {
                 return Some(false);
             }
             at += lead.len();
@@ -134,7 +134,7 @@ impl RowReader {
             };
         }
         let tail = shape.tail();
-        if !text[at..].starts_with(tail) {
+        if !begins_with(&text[at..], tail) {
             return Some(false);
         }
         cursor.rewind(at + tail.len());
@@ -241,16 +241,6 @@ impl RowReader {
         let (schema, arrays) = self.finish()?;
         let rows = RecordBatch::try_new_with_options(schema, arrays, &options)?;
         Ok(ChangelogBatch::with_kind_bytes(rows, kinds.map(Buffer::from_vec)))
-    }
-}
-
-/// Returns where a value ends that is a string without escapes or a number.
-#[inline]
-fn skip_plain(text: &[u8], at: usize) -> Option<usize> {
-    let rest = text.get(at..)?;
-    match plain_string(rest) {
-        Some(inner) => Some(at + inner.len() + 2),
-        None => plain_number(rest).map(|len| at + len),
     }
 }
 

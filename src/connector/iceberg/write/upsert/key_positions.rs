@@ -18,7 +18,9 @@ use arrow::datatypes::{
 use super::indexed_files::IndexedFiles;
 use super::row_identity::{Identified, RowIdentity, index_hash, row_hashes};
 use crate::error::{Error, ErrorKind, Result};
-use crate::state::{ABSENT, KeyIndex, PagedVec, SlotTracker, StateChanges, StateTable, stable_names};
+use crate::state::{
+    ABSENT, KeyIndex, PagedVec, SlotTracker, StateChanges, StateTable, key_group, stable_names,
+};
 
 /// The name of the table of positions in a checkpoint.
 const TABLE: &str = "positions";
@@ -306,6 +308,9 @@ impl KeyPositions {
     }
 
     fn state_groups(&self, slots: &[u32]) -> Result<Vec<u8>> {
+        if self.identity.hash_is_of_group() {
+            return Ok(slots.iter().map(|slot| key_group(self.index.hash(*slot))).collect());
+        }
         if self.identity.is_key() {
             return self.identity.groups(&self.index.columns(slots)?, slots.len());
         }
@@ -356,7 +361,6 @@ mod tests {
     use super::*;
     use crate::connector::iceberg::manifest::TableFile;
     use crate::connector::iceberg::write::file_schema::WrittenColumns;
-    use crate::state::key_group;
     use arrow::array::{Int32Array, StringArray};
     use iceberg::spec::{
         DataContentType, DataFileBuilder, DataFileFormat, NestedField, PrimitiveType,

@@ -5,10 +5,11 @@
 //! then says both what becomes of it and where its earlier rows lie. Rows stay where they came, and only their numbers are noted;
 //! when they take too much memory, those that have been replaced are dropped, and if that is not enough, all go to a file.
 
-use arrow::array::RecordBatch;
+use std::borrow::Cow;
+
 use arrow::datatypes::SchemaRef;
 
-use super::row_buffer::{Part, RowBuffer};
+use super::row_buffer::{MemoryRows, Part, RowBuffer};
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
 use crate::state::PagedVec;
@@ -38,7 +39,7 @@ pub(super) struct NetEffect {
 /// What all rows came to.
 #[derive(Debug)]
 pub(super) struct NetChange {
-    /// Every slot that a row came for.
+    /// Every slot that a row came for: of keys in the order of slots, of rows without keys in that of their first row.
     pub(super) touched: Vec<u32>,
     /// The new images, part by part.
     pub(super) images: Vec<Images>,
@@ -144,7 +145,11 @@ impl NetEffect {
     pub(super) fn take(&mut self) -> NetChange {
         let rows = RowBuffer::new(self.rows.schema());
         let rows = std::mem::replace(&mut self.rows, rows);
-        let touched = std::mem::take(&mut self.touched);
+        let mut touched = std::mem::take(&mut self.touched);
+        if self.counts.is_none() {
+            // Rows with keys are written in another order than they came in, and what lies by slot is looked at again and again.
+            touched.sort_unstable();
+        }
         let parts = rows.parts();
         let mut images: Vec<Images> = Vec::with_capacity(parts.len());
         images.extend(parts.into_iter().map(|part| Images { part, slots: Vec::new(), numbers: Vec::new() }));
@@ -201,8 +206,8 @@ impl NetEffect {
             let kept: Vec<(u32, u32)> =
                 live.iter().copied().filter(|(number, _)| part.holds(*number)).collect();
             let first = self.rows.row_count() as u32;
-            for rows in before.rows(part, &numbers(&kept)).await? {
-                self.rows.push(rows)?;
+            for piece in before.part(part).await?.pieces(&numbers(&kept)) {
+                self.rows.push(piece?)?;
             }
             self.renumber(&kept, first);
             if self.rows.bytes() > self.bytes_max / 2 {
@@ -214,13 +219,19 @@ impl NetEffect {
 }
 
 impl NetChange {
-    /// Returns images in an order: positions in `images.slots`.
+    /// Returns the rows among which images are.
     ///
     /// # Errors
     /// A temporary file cannot be read.
-    pub(super) async fn rows(&self, images: &Images, order: &[u32]) -> Result<Vec<RecordBatch>> {
-        let numbers: Vec<u32> = order.iter().map(|at| images.numbers[*at as usize]).collect();
-        self.rows.rows(images.part, &numbers).await
+    pub(super) async fn rows_of(&self, images: &Images) -> Result<Cow<'_, MemoryRows>> {
+        self.rows.part(images.part).await
+    }
+}
+
+impl Images {
+    /// Returns the numbers of the images' rows in an order: positions in `slots`.
+    pub(super) fn numbers(&self, order: &[u32]) -> Vec<u32> {
+        order.iter().map(|at| self.numbers[*at as usize]).collect()
     }
 }
 
@@ -240,7 +251,7 @@ mod tests {
     use super::*;
     use crate::changelog::RowKind;
     use crate::connector::testing::block_on;
-    use arrow::array::{Array, ArrayRef, AsArray, Int64Array, StringArray};
+    use arrow::array::{Array, ArrayRef, AsArray, Int64Array, RecordBatch, StringArray};
     use arrow::datatypes::Int64Type;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
@@ -267,7 +278,8 @@ mod tests {
         let mut found = Vec::new();
         for images in &change.images {
             let order: Vec<u32> = (0..images.slots.len() as u32).rev().collect();
-            let rows = block_on(change.rows(images, &order)).unwrap();
+            let rows = block_on(change.rows_of(images)).unwrap();
+            let rows: Vec<RecordBatch> = rows.pieces(&images.numbers(&order)).map(Result::unwrap).collect();
             let values = |column: usize| {
                 let values = |rows: &RecordBatch| rows.column(column).as_primitive::<Int64Type>().clone();
                 rows.iter().flat_map(|rows| values(rows).values().to_vec()).collect::<Vec<i64>>()

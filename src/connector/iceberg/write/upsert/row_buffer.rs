@@ -2,6 +2,7 @@
 //!
 //! A file is unlinked as soon as it is open, so that nothing stays behind, however the process ends.
 
+use std::borrow::Cow;
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Seek, Write};
 use std::path::PathBuf;
@@ -17,8 +18,8 @@ use uuid::Uuid;
 use crate::connector::iceberg::write::row_bytes::row_bytes;
 use crate::error::{Error, ErrorKind, Result};
 
-/// The rows of a batch that is made of chosen rows: what is written and read again lies in pieces of this size.
-const BATCH_ROWS: usize = 1 << 16;
+/// The rows of a batch that is made of chosen rows: so few that what is copied is still in the processor's cache when it is encoded.
+const PIECE_ROWS: usize = 1 << 13;
 
 /// Rows by number.
 #[derive(Debug)]
@@ -29,8 +30,8 @@ pub(super) struct RowBuffer {
 }
 
 /// Rows that follow each other by number.
-#[derive(Debug, Default)]
-struct MemoryRows {
+#[derive(Debug, Default, Clone)]
+pub(super) struct MemoryRows {
     /// The number of the first row.
     first: u32,
     batches: Vec<RecordBatch>,
@@ -105,14 +106,14 @@ impl RowBuffer {
         runs.chain(Some(memory)).filter(|part| part.row_count > 0).collect()
     }
 
-    /// Returns rows of one part in the order of their numbers here, in pieces.
+    /// Returns the rows of a part.
     ///
     /// # Errors
     /// The part cannot be read from its file.
-    pub(super) async fn rows(&self, part: Part, numbers: &[u32]) -> Result<Vec<RecordBatch>> {
+    pub(super) async fn part(&self, part: Part) -> Result<Cow<'_, MemoryRows>> {
         match part.run {
-            None => self.memory.rows(numbers),
-            Some(at) => self.runs[at].load(&self.schema).await?.rows(numbers),
+            None => Ok(Cow::Borrowed(&self.memory)),
+            Some(at) => Ok(Cow::Owned(self.runs[at].load(&self.schema).await?)),
         }
     }
 
@@ -122,8 +123,8 @@ impl RowBuffer {
     /// Columns cannot be built.
     pub(super) fn retain_in_memory(&mut self, numbers: &[u32]) -> Result<()> {
         let mut kept = MemoryRows { first: self.memory.first, ..MemoryRows::default() };
-        for batch in self.memory.rows(numbers)? {
-            kept.push(batch)?;
+        for piece in self.memory.pieces(numbers) {
+            kept.push(piece?)?;
         }
         self.memory = kept;
         Ok(())
@@ -170,19 +171,21 @@ impl MemoryRows {
         Ok(number)
     }
 
-    fn rows(&self, numbers: &[u32]) -> Result<Vec<RecordBatch>> {
+    /// Returns rows in the order of their numbers here, in pieces that are made one after the other.
+    ///
+    /// # Errors
+    /// Columns cannot be built.
+    pub(super) fn pieces<'a>(&'a self, numbers: &'a [u32]) -> impl Iterator<Item = Result<RecordBatch>> + 'a {
         let batches: Vec<&RecordBatch> = self.batches.iter().collect();
         let place = |number: &u32| {
             let at = number - self.first;
             let batch = self.starts.partition_point(|start| *start <= at) - 1;
             (batch, (at - self.starts[batch]) as usize)
         };
-        let mut pieces = Vec::with_capacity(numbers.len().div_ceil(BATCH_ROWS));
-        for numbers in numbers.chunks(BATCH_ROWS) {
+        numbers.chunks(PIECE_ROWS).map(move |numbers| {
             let places: Vec<(usize, usize)> = numbers.iter().map(place).collect();
-            pieces.push(interleave_record_batch(&batches, &places)?);
-        }
-        Ok(pieces)
+            Ok(interleave_record_batch(&batches, &places)?)
+        })
     }
 }
 
@@ -261,6 +264,10 @@ mod tests {
         batches.iter().flat_map(|batch| ids(batch).values().to_vec()).collect()
     }
 
+    async fn read(rows: &RowBuffer, part: Part, numbers: &[u32]) -> Vec<RecordBatch> {
+        rows.part(part).await.unwrap().pieces(numbers).map(Result::unwrap).collect()
+    }
+
     #[test]
     fn rows_keep_their_numbers_in_memory_and_in_files() {
         block_on(async {
@@ -273,11 +280,11 @@ mod tests {
             let parts = rows.parts();
             assert_eq!(parts.len(), 2);
             assert!(parts[0].holds(5) && !parts[0].holds(6) && parts[1].holds(6) && !parts[1].holds(9));
-            assert_eq!(ids(&rows.rows(parts[0], &[5, 0, 4]).await.unwrap()), [5, 0, 4]);
-            assert_eq!(ids(&rows.rows(parts[0], &[1]).await.unwrap()), [1], "a file is read again");
-            assert_eq!(rows.rows(parts[1], &[8]).await.unwrap()[0], batch(8..9));
+            assert_eq!(ids(&read(&rows, parts[0], &[5, 0, 4]).await), [5, 0, 4]);
+            assert_eq!(ids(&read(&rows, parts[0], &[1]).await), [1], "a file is read again");
+            assert_eq!(read(&rows, parts[1], &[8]).await[0], batch(8..9));
             rows.retain_in_memory(&[7, 8]).unwrap();
-            assert_eq!(ids(&rows.rows(rows.parts()[1], &[6, 7]).await.unwrap()), [7, 8]);
+            assert_eq!(ids(&read(&rows, rows.parts()[1], &[6, 7]).await), [7, 8]);
             rows.spill().await.unwrap();
             let spilled = rows.take_spilled();
             assert_eq!((rows.row_count(), spilled.row_count(), spilled.parts().len()), (0, 8, 2));

@@ -155,6 +155,14 @@ impl RowIdentity {
         Ok(hashes.into_iter().map(key_group).collect())
     }
 
+    /// Returns whether the key group of a row of the index is that of its hash there: rows come to writers by the whole key.
+    pub(super) fn hash_is_of_group(&self) -> bool {
+        match &self.kind {
+            IdentityKind::Key { distribution } => distribution.iter().copied().eq(0..self.columns.len()),
+            IdentityKind::Row { .. } => false,
+        }
+    }
+
     fn identify(&self, columns: Vec<ArrayRef>, row_count: usize) -> Result<Identified> {
         let mut hashes = Vec::new();
         match &self.kind {

@@ -9,7 +9,7 @@
 
 use std::sync::Arc;
 
-use arrow::array::{RecordBatch, UInt32Array};
+use arrow::array::RecordBatch;
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::{Schema, SchemaRef};
 use async_trait::async_trait;
@@ -224,44 +224,54 @@ impl UpsertWriter {
         prepared: &mut Prepared,
     ) -> Result<()> {
         for images in &change.images {
-            let (rows, order) = self.ordered(change, images, order).await?;
+            let rows = change.rows_of(images).await?;
             let mut places: Vec<WrittenRow> = Vec::with_capacity(images.slots.len());
-            for rows in rows {
-                places.extend(data.write_placed(&rows).await?);
-            }
+            let written = match order {
+                Some(order) => {
+                    // The columns of the order are not at hand as those of the key are.
+                    let numbers = images.numbers(&as_they_came(images));
+                    let all =
+                        concat_batches(&self.rows, &rows.pieces(&numbers).collect::<Result<Vec<_>>>()?)?;
+                    let sorted = order.sorted(all.columns())?;
+                    places.extend(data.write_placed(&take_record_batch(&all, &sorted)?).await?);
+                    sorted.values().to_vec()
+                }
+                None => {
+                    let sorted = self.sorted_by_key(images)?;
+                    for piece in rows.pieces(&images.numbers(&sorted)) {
+                        places.extend(data.write_placed(&piece?).await?);
+                    }
+                    sorted
+                }
+            };
             // Every part is sorted for itself, so it has files of its own.
             let files = data.finish().await?;
             let numbers: Vec<u32> = files.iter().map(|file| self.index.files.add(file)).collect();
             prepared.data.extend(files);
-            for (at, place) in order.iter().zip(places) {
-                let file = numbers[place.file as usize];
-                self.index.add(images.slots[*at as usize], RowPosition { file, row: place.position });
+            let mut positions = vec![RowPosition { file: 0, row: 0 }; places.len()];
+            for (at, place) in written.iter().zip(places) {
+                positions[*at as usize] =
+                    RowPosition { file: numbers[place.file as usize], row: place.position };
+            }
+            for (slot, position) in images.slots.iter().zip(positions) {
+                self.index.add(*slot, position);
             }
         }
         Ok(())
     }
 
-    /// Returns new rows in the order in which they are written, and that order: positions in `images.slots`.
-    async fn ordered(
-        &self,
-        change: &NetChange,
-        images: &Images,
-        order: Option<&ImageOrder>,
-    ) -> Result<(Vec<RecordBatch>, Vec<u32>)> {
-        let as_they_came: Vec<u32> = (0..images.slots.len() as u32).collect();
-        if let Some(order) = order {
-            let rows = change.rows(images, &as_they_came).await?;
-            let rows = concat_batches(&self.rows, &rows)?;
-            let sorted: UInt32Array = order.sorted(rows.columns())?;
-            return Ok((vec![take_record_batch(&rows, &sorted)?], sorted.values().to_vec()));
-        }
+    /// Returns the order of new rows by their keys, if they have some: positions in `images.slots`.
+    fn sorted_by_key(&self, images: &Images) -> Result<Vec<u32>> {
         let sorted = match self.identity.is_key() {
             true => sorted_by_key(&self.index.keys(&images.slots)?)?,
             false => None,
         };
-        let order = sorted.map_or(as_they_came, |sorted| sorted.values().to_vec());
-        Ok((change.rows(images, &order).await?, order))
+        Ok(sorted.map_or_else(|| as_they_came(images), |sorted| sorted.values().to_vec()))
     }
+}
+
+fn as_they_came(images: &Images) -> Vec<u32> {
+    (0..images.slots.len() as u32).collect()
 }
 
 #[async_trait]
