@@ -137,11 +137,14 @@ impl JobRegistry {
         run(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Returns a name as it is, or with a number behind it while a job that runs has it.
-    pub(crate) fn free_name(&self, name: String) -> String {
+    /// Returns a name as it is, or with a number behind it while a job that runs has it; with `keeps_finished` those that have come to
+    /// their end keep theirs, too.
+    pub(crate) fn free_name(&self, name: String, keeps_finished: bool) -> String {
         self.with(|jobs| {
+            let keeps = |status| keeps_finished && status == JobStatus::Finished;
             let is_taken = |name: &str| {
-                jobs.iter().map(Entry::summary).any(|job| job.name == name && !job.status.is_final())
+                let mut jobs = jobs.iter().map(Entry::summary);
+                jobs.any(|job| job.name == name && (!job.status.is_final() || keeps(job.status)))
             };
             if !is_taken(&name) {
                 return name;
@@ -296,13 +299,14 @@ mod tests {
     #[test]
     fn a_second_live_job_of_a_name_gets_a_number() {
         let jobs = JobRegistry::default();
-        assert_eq!(jobs.free_name("a".to_owned()), "a");
+        assert_eq!(jobs.free_name("a".to_owned(), false), "a");
         let first = jobs.register("a", BatchRun::new(Vec::new()));
-        assert_eq!(jobs.free_name("a".to_owned()), "a-2");
+        assert_eq!(jobs.free_name("a".to_owned(), false), "a-2");
         jobs.register("a-2", BatchRun::new(Vec::new()));
-        assert_eq!(jobs.free_name("a".to_owned()), "a-3");
+        assert_eq!(jobs.free_name("a".to_owned(), false), "a-3");
         jobs.set_status(first, JobStatus::Finished);
-        assert_eq!(jobs.free_name("a".to_owned()), "a");
+        assert_eq!(jobs.free_name("a".to_owned(), false), "a");
+        assert_eq!(jobs.free_name("a".to_owned(), true), "a-3");
     }
 
     #[test]

@@ -355,6 +355,36 @@ fn a_query_that_has_changed_is_refused_with_what_has_changed() {
 }
 
 #[test]
+fn rows_that_stand_in_a_statement_are_never_taken_for_those_of_another() {
+    let place = Place::new();
+    let settings = "SET 'lakehead.job.resume' = 'latest'; SET 'table.dml-sync' = 'true'; SET 'execution.checkpointing.interval' = '1 h';";
+    let prepared = settings.to_owned() + &sinks(&[("s", "id INT")]);
+    block_on(async {
+        let mut session = place.session("first");
+        session.run(&prepared).await.unwrap();
+        session
+            .run("INSERT INTO s VALUES (1), (2); INSERT INTO s VALUES (3); INSERT INTO s SELECT 4;")
+            .await
+            .unwrap();
+        assert_eq!(
+            place.fold("s").len(),
+            4,
+            "a job that has ended is not gone on from by the next of the session"
+        );
+        let mut session = place.session("second");
+        session.run(&prepared).await.unwrap();
+        session.run("INSERT INTO s VALUES (1), (2);").await.unwrap();
+        assert_eq!(place.lines("s").len(), 4, "a script that runs again has nothing left to do");
+        let error = session.run("INSERT INTO s VALUES (5);").await.unwrap_err();
+        assert!(error.message().contains("s/Values"), "{error}");
+        let error = session.run("INSERT INTO s VALUES (3); INSERT INTO s SELECT 5;").await.unwrap_err();
+        assert!(error.message().contains("s/Values"), "{error}");
+        session.run("SET 'lakehead.job.resume' = 'none'; INSERT INTO s VALUES (5);").await.unwrap();
+        assert_eq!(place.lines("s").len(), 5);
+    });
+}
+
+#[test]
 fn a_nullable_column_that_was_added_is_null_in_the_rows_from_before() {
     let place = Place::new();
     let pages = |rows: &str, is_bounded: bool| {

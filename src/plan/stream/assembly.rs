@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use datafusion::common::{DFSchema, DFSchemaRef, TableReference};
 use datafusion::logical_expr::Expr;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::keys::same_value;
 use super::node::PlanNode;
@@ -28,6 +29,8 @@ pub(super) struct Assembly {
     graph: JobGraph,
     sources: Vec<SharedSource>,
     uids: HashSet<String>,
+    /// What is computed between the sink and the node that is being placed.
+    computed: Vec<String>,
 }
 
 /// A node of the graph and how its rows are spread.
@@ -42,7 +45,12 @@ impl Assembly {
     /// # Errors
     /// A plan is inconsistent.
     pub(super) fn graph(roots: Vec<PlanNode>) -> Result<JobGraph> {
-        let mut assembly = Assembly { graph: JobGraph::default(), sources: Vec::new(), uids: HashSet::new() };
+        let mut assembly = Assembly {
+            graph: JobGraph::default(),
+            sources: Vec::new(),
+            uids: HashSet::new(),
+            computed: Vec::new(),
+        };
         roots.iter().for_each(|root| assembly.collect_sources(root));
         for root in roots {
             let path = match &root.spec {
@@ -83,7 +91,19 @@ impl Assembly {
         if let OperatorSpec::Source { table, columns } = &node.spec {
             return self.place_source(&node, table, columns);
         }
-        let place = step(&node.spec, path);
+        let mut place = step(&node.spec, path);
+        match &node.spec {
+            OperatorSpec::Values { rows } => {
+                // The rows have no name but themselves: a job with others must not take them for read.
+                let all = format!("{}{}", texts(rows.iter().flatten()), self.computed.concat());
+                place = format!("{place}({:016x})", xxh3_64(all.as_bytes()));
+            }
+            OperatorSpec::Calc { condition, projection } => {
+                self.computed.push(texts(condition.iter().chain(projection.iter().flatten())));
+            }
+            _ => {}
+        }
+        let is_calc = matches!(node.spec, OperatorSpec::Calc { .. });
         let input_count = node.inputs.len();
         let mut inputs = Vec::with_capacity(input_count);
         let mut spread = Vec::with_capacity(input_count);
@@ -96,6 +116,9 @@ impl Assembly {
                 if wanted == below.distribution { Distribution::Forward } else { wanted.clone() };
             spread.push(if wanted == Distribution::Forward { below.distribution } else { wanted });
             inputs.push(InputEdge { node: below.node, distribution });
+        }
+        if is_calc {
+            self.computed.pop();
         }
         let distribution = output_distribution(&node.spec, &spread, &self.graph, &inputs);
         let uid = self.unique(place);
@@ -193,6 +216,11 @@ fn shared_schema(table: &SourceTable, columns: &[usize]) -> Result<DFSchemaRef> 
 /// Returns how many columns a node has.
 fn below_columns(graph: &JobGraph, node: NodeId) -> usize {
     graph.nodes[node].schema.fields().len()
+}
+
+/// Returns what expressions compute, a line each.
+fn texts<'a>(expressions: impl Iterator<Item = &'a Expr>) -> String {
+    expressions.map(|expression| format!("{expression}\n")).collect()
 }
 
 /// Returns the name of an operator's place. Only those with state are steps on the way: a calc may come and go.

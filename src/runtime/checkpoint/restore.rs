@@ -100,7 +100,7 @@ impl Restore {
         }
         if !changed.is_empty() {
             return Err(self.does_not_fit(&format!("does not fit the job:{changed}")).hint(
-                "Run the job as it was, or start it without this state (RESET 'execution.state-recovery.path').",
+                "Run the job as it was; or let it read its sources anew and replace what it has written: SET 'lakehead.job.resume' = 'resnapshot'; or start it without this state: SET 'lakehead.job.resume' = 'none'. Either needs RESET 'execution.state-recovery.path' if that is set.",
             ));
         }
         self.check_keepers(claims)?;
@@ -110,7 +110,7 @@ impl Restore {
         }
         let unclaimed = unclaimed.join("\n  ");
         Err(self.does_not_fit(&format!("holds what nothing in the job claims:\n  {unclaimed}")).hint(
-            "SET 'execution.state-recovery.ignore-unclaimed-state' = 'true' leaves it behind for good.",
+            "Run the job as it was; or let it read its sources anew and replace what it has written: SET 'lakehead.job.resume' = 'resnapshot'. SET 'execution.state-recovery.ignore-unclaimed-state' = 'true' leaves this state behind for good and goes on in the sources: what operators knew of earlier rows is gone, and their results begin from nothing.",
         ))
     }
 

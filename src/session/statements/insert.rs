@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 use crate::changelog::ChangelogBatch;
 use crate::connector::OutputStream;
 use crate::error::{Error, Result};
-use crate::options::{DML_SYNC, JobResume, PIPELINE_NAME};
+use crate::options::{DML_SYNC, JOB_RESUME, JobResume, PIPELINE_NAME};
 use crate::plan::{PlannedInsert, Planner, insert_graph};
 use crate::runtime::{JobHandle, JobOrigin, SinkInput, StopMode, run_sinks};
 use crate::session::job_notes::{check_replaceable, failure_lines, leftover_warnings, visibility_warning};
@@ -35,10 +35,13 @@ impl Session {
             inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
         let name = self.config.get_optional(&PIPELINE_NAME)?;
         let name = name.unwrap_or_else(|| format!("insert-into_{}", targets.join(",")));
-        let name = self.jobs.free_name(name);
         if inserts.iter().all(PlannedInsert::is_streaming) {
+            // The next of this name would go on from where one has ended, and do nothing.
+            let keeps_finished = self.config.get(&JOB_RESUME)?.goes_on();
+            let name = self.jobs.free_name(name, keeps_finished);
             return self.submit_stream(name, &inserts).await;
         }
+        let name = self.jobs.free_name(name, false);
         let memory_budget = memory_budget(&self.config)?;
         let run = BatchRun::new(targets);
         let id = self.jobs.register(name.clone(), run.clone());
