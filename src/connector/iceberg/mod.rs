@@ -28,6 +28,7 @@ mod partition;
 mod partitions;
 mod read_options;
 mod read_target;
+mod row_bytes;
 mod scan;
 mod snapshot_history;
 mod snapshot_refs;

@@ -20,6 +20,9 @@ const SMALL_ROWS: usize = 1_024;
 /// The most rows that wait.
 const WAITING_ROWS_MAX: usize = 8_192;
 
+/// About how many bytes wait at most: rows of large values are few.
+const WAITING_BYTES_MAX: usize = 8 << 20;
+
 /// Where rows go.
 #[derive(Debug, Clone)]
 pub(super) enum Recipient {
@@ -36,6 +39,7 @@ pub(super) struct Outbox {
     aborted: watch::Receiver<bool>,
     waiting: Vec<ChangelogBatch>,
     waiting_rows: usize,
+    waiting_bytes: usize,
     /// The time spent waiting for room since it was last asked for.
     blocked: Duration,
 }
@@ -43,7 +47,14 @@ pub(super) struct Outbox {
 impl Outbox {
     /// Creates an empty one, which gives up waiting for room when the job is aborted.
     pub(super) fn new(recipient: Recipient, aborted: watch::Receiver<bool>) -> Outbox {
-        Outbox { recipient, aborted, waiting: Vec::new(), waiting_rows: 0, blocked: Duration::ZERO }
+        Outbox {
+            recipient,
+            aborted,
+            waiting: Vec::new(),
+            waiting_rows: 0,
+            waiting_bytes: 0,
+            blocked: Duration::ZERO,
+        }
     }
 
     /// Takes rows, and waits for room where they are many.
@@ -56,8 +67,10 @@ impl Outbox {
             return self.send(batch);
         }
         self.waiting_rows += rows;
+        self.waiting_bytes += batch.byte_size();
         self.waiting.push(batch);
-        if self.waiting_rows >= WAITING_ROWS_MAX { self.flush() } else { Ok(()) }
+        let is_full = self.waiting_rows >= WAITING_ROWS_MAX || self.waiting_bytes >= WAITING_BYTES_MAX;
+        if is_full { self.flush() } else { Ok(()) }
     }
 
     /// Sends what waits.
@@ -67,7 +80,7 @@ impl Outbox {
     pub(super) fn flush(&mut self) -> Result<()> {
         let together = ChangelogBatch::concat(&self.waiting)?;
         self.waiting.clear();
-        self.waiting_rows = 0;
+        (self.waiting_rows, self.waiting_bytes) = (0, 0);
         together.map_or(Ok(()), |batch| self.send(batch))
     }
 

@@ -16,6 +16,8 @@ use iceberg::spec::NameMapping;
 use parquet::arrow::arrow_reader::statistics::StatisticsConverter;
 use parquet::arrow::arrow_reader::{ArrowReaderMetadata, ArrowReaderOptions};
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
+use parquet::file::metadata::RowGroupMetaData;
+use parquet::schema::types::SchemaDescriptor;
 use roaring::RoaringTreemap;
 use tokio::sync::{OnceCell, mpsc};
 
@@ -27,11 +29,10 @@ use super::scan_file::{check_format, partition_constants};
 use super::wanted_keys::{KeyBounds, between, bounds_of_file, may_contain};
 use crate::connector::iceberg::field_history::column_of_any_schema;
 use crate::connector::iceberg::manifest::{FileRole, ReadContext};
+use crate::connector::iceberg::row_bytes::piece_rows;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::error::{Error, Result};
 
-/// Rows per batch.
-const BATCH_ROWS: usize = 8192;
+use crate::error::{Error, Result};
 
 /// Rows of one data file.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,6 +96,13 @@ pub(in crate::connector::iceberg) fn read_keys(
         }
     });
     rows.boxed()
+}
+
+/// Returns how many rows of a row group are read at a time: without a key all columns are read, and many batches are on their way.
+fn batch_rows(rows: &RowGroupMetaData, schema: &SchemaDescriptor, mask: &ProjectionMask) -> usize {
+    let read = (0..schema.num_columns()).filter(|leaf| mask.leaf_included(*leaf));
+    let bytes: i64 = read.map(|leaf| rows.column(leaf).uncompressed_size()).sum();
+    piece_rows(usize::try_from(bytes).unwrap_or(0), usize::try_from(rows.num_rows()).unwrap_or(0))
 }
 
 /// A read of keys.
@@ -202,8 +210,9 @@ impl KeyRead {
                 continue;
             }
             let mask = ProjectionMask::roots(builder.parquet_schema(), plan.roots.iter().copied());
+            let batch_rows = batch_rows(rows, builder.parquet_schema(), &mask);
             let builder =
-                builder.with_row_groups(vec![row_group]).with_projection(mask).with_batch_size(BATCH_ROWS);
+                builder.with_row_groups(vec![row_group]).with_projection(mask).with_batch_size(batch_rows);
             let mut batches = builder.build().map_err(|error| error_of(error.into()))?;
             let mut at = first;
             while let Some(batch) = batches.try_next().await.map_err(|error| error_of(error.into()))? {

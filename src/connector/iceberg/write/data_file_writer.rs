@@ -16,14 +16,11 @@ use super::parquet_format::ParquetFormat;
 use super::partition_splitter::{Partition, PartitionSplitter};
 use super::write_settings::WriteSettings;
 use crate::connector::iceberg::manifest::TableFile;
+use crate::connector::iceberg::row_bytes::{piece_rows, row_bytes};
 use crate::connector::iceberg::storage::FileStore;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 use crate::state::ABSENT;
-
-/// Limit: with more bytes than this in open files and rows that wait, the largest file is ended early. Rows of very many partitions
-/// then make more and smaller files instead of taking all memory.
-const OPEN_BYTES_MAX: usize = 256 << 20;
 
 /// How many rows are encoded at a time: after that many it is seen whether a file has its size.
 const ENCODED_ROWS: usize = 8192;
@@ -115,6 +112,7 @@ impl DataFileWriter {
             true => None,
             false => Some(PartitionSplitter::new(spec, schema.schema())?),
         };
+        let open_bytes_max = settings.open_bytes_max;
         Ok(DataFileWriter {
             files: table.files().clone(),
             table: table.clone(),
@@ -128,7 +126,7 @@ impl DataFileWriter {
             part_of: Vec::new(),
             open: HashMap::new(),
             written: Vec::new(),
-            open_bytes_max: OPEN_BYTES_MAX,
+            open_bytes_max,
         })
     }
 
@@ -160,7 +158,7 @@ impl DataFileWriter {
                 Some(chosen) => take_record_batch(&rows, chosen)?,
                 None => rows.clone(),
             };
-            let step = self.encoded_rows();
+            let step = self.encoded_rows().min(piece_rows(row_bytes(&part), part.num_rows()));
             for start in (0..part.num_rows()).step_by(step) {
                 let count = step.min(part.num_rows() - start);
                 let (file, first) = self.write_part(partition, part.slice(start, count)).await?;

@@ -259,6 +259,7 @@ impl DynamicTableSink for IcebergSink {
         self.tell_differences(&ctx);
         let metadata = table.metadata();
         let settings = WriteSettings::new(&self.options.properties(metadata), metadata)?;
+        let settings = settings.of_one_in(ctx.writer_count);
         if let Some(identity) = self.identity(ctx.mode)? {
             self.check_changes(&table, replaced)?;
             let (columns, options) = (self.columns.clone(), self.options.clone());

@@ -18,7 +18,6 @@ mod parquet_settings;
 mod partition_splitter;
 mod position_delete_writer;
 mod prepared_files;
-mod row_bytes;
 mod upsert;
 mod write_options;
 mod write_settings;

@@ -16,7 +16,7 @@ use tokio::task::{JoinError, JoinHandle, spawn_blocking};
 use super::file_metrics::FileMetrics;
 use super::parquet_format::ParquetFormat;
 use super::partition_splitter::source_column;
-use super::row_bytes::row_bytes;
+use crate::connector::iceberg::row_bytes::row_bytes;
 use crate::connector::iceberg::storage::{FileStore, store_error};
 use crate::error::{Error, Result};
 

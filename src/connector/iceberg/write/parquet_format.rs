@@ -18,6 +18,7 @@ use super::file_metrics::{LeafColumn, leaf_columns};
 use super::metrics_config::{MetricsConfig, MetricsMode};
 use super::parquet_settings::ParquetSettings;
 use super::partition_splitter::path_to;
+use crate::connector::iceberg::row_bytes::row_bytes;
 use crate::error::{Error, Result};
 use crate::state::hash_rows;
 
@@ -27,6 +28,12 @@ const ROOT: &str = "table";
 /// How many rows say whether a column's values repeat.
 const SAMPLE_ROWS: usize = 1024;
 
+/// Fewer rows than this say nothing.
+const SAMPLE_ROWS_MIN: usize = 64;
+
+/// How many values of a column are encoded before it is seen whether a page is full.
+const ENCODED_VALUES: usize = 1024;
+
 /// What files have in common.
 #[derive(Debug)]
 pub(super) struct ParquetFormat {
@@ -35,6 +42,8 @@ pub(super) struct ParquetFormat {
     properties: WriterProperties,
     leaves: Vec<LeafColumn>,
     floats: Vec<FloatColumn>,
+    /// About how many bytes a page has.
+    page_bytes: usize,
 }
 
 /// A column whose NaNs are counted.
@@ -72,7 +81,7 @@ impl ParquetFormat {
             Some(FloatColumn { id: leaf.id, path: path_to(schema.as_struct(), leaf.id)? })
         };
         let floats = leaves.iter().filter(is_float).filter_map(float).collect();
-        Ok(ParquetFormat { arrow, columns, properties, leaves, floats })
+        Ok(ParquetFormat { arrow, columns, properties, leaves, floats, page_bytes: settings.page_bytes() })
     }
 
     /// Returns the columns in Arrow.
@@ -93,6 +102,11 @@ impl ParquetFormat {
                 properties = properties.set_column_dictionary_enabled(path, false);
             }
         }
+        // Large values fill a page long before a thousand of them have come, which readers would have to hold as well.
+        let bytes: usize = first_rows.iter().map(row_bytes).sum();
+        let row_bytes = bytes / first_rows.iter().map(RecordBatch::num_rows).sum::<usize>().max(1);
+        let values = (self.page_bytes / row_bytes.max(1)).clamp(1, ENCODED_VALUES);
+        properties = properties.set_write_batch_size(values);
         // Arrow's own schema is left out: Iceberg's says what the columns are, and many small files would carry it.
         let options = ArrowWriterOptions::new()
             .with_properties(properties.build())
@@ -116,24 +130,25 @@ impl ParquetFormat {
 /// than all else.
 fn are_mostly_distinct<'a, C: Iterator<Item = &'a ArrayRef>>(columns: impl Fn() -> C) -> Result<bool> {
     let row_count: usize = columns().map(|column| column.len()).sum();
-    if row_count < SAMPLE_ROWS {
+    if row_count < SAMPLE_ROWS_MIN {
         return Ok(false);
     }
     // Rows side by side may be alike where the column is not.
-    let step = row_count / SAMPLE_ROWS;
+    let step = (row_count / SAMPLE_ROWS).max(1);
     let mut distinct = HashSet::with_capacity(SAMPLE_ROWS);
     let mut hashes = Vec::new();
-    let mut next = 0;
+    let (mut next, mut sampled) = (0, 0);
     for column in columns() {
         let chosen: UInt32Array = (next..column.len()).step_by(step).map(|row| row as u32).collect();
         next = next + chosen.len() * step - column.len();
+        sampled += chosen.len();
         if hash_rows(&[take(column, &chosen, None)?], chosen.len(), &mut hashes).is_err() {
             // Of a type that cannot be hashed it is not known.
             return Ok(false);
         }
         distinct.extend(hashes.drain(..));
     }
-    Ok(distinct.len() >= SAMPLE_ROWS * 9 / 10)
+    Ok(distinct.len() >= sampled.min(SAMPLE_ROWS) * 9 / 10)
 }
 
 /// Returns how many bytes of a value the statistics of row groups need; None for all.

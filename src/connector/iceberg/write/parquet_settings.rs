@@ -28,6 +28,11 @@ const BLOOM_RATE: f64 = 0.01;
 /// How many rows a row group has at most, however small they are: a group is held in memory until it is whole, by each writer.
 const ROW_GROUP_ROWS: usize = 1 << 19;
 
+/// About how many bytes are in the row groups of all writers of a table together, and in one at least, where no property says how large
+/// they are. What a group has is in memory twice while it is written out.
+const ROW_GROUPS_BYTES: usize = 64 << 20;
+const ROW_GROUP_BYTES_MIN: usize = 8 << 20;
+
 /// How many bytes of a text row groups keep at least as a bound: enough for the 16 characters that manifests keep of it.
 const STATISTICS_BYTES_MIN: usize = 64;
 
@@ -35,7 +40,9 @@ const STATISTICS_BYTES_MIN: usize = 64;
 #[derive(Debug, Clone)]
 pub(super) struct ParquetSettings {
     compression: Compression,
-    row_group_bytes: usize,
+    /// If a property says so.
+    row_group_bytes: Option<usize>,
+    writer_count: usize,
     page_bytes: usize,
     page_rows: usize,
     dictionary_bytes: usize,
@@ -69,7 +76,11 @@ impl ParquetSettings {
         };
         Ok(ParquetSettings {
             compression: compression(properties)?,
-            row_group_bytes: properties.number(ROW_GROUP_BYTES, 128 << 20)?.max(1),
+            row_group_bytes: match properties.number(ROW_GROUP_BYTES, 0)? {
+                0 => None,
+                bytes => Some(bytes),
+            },
+            writer_count: 1,
             page_bytes: properties.number(PAGE_BYTES, 1 << 20)?.max(1),
             page_rows: properties.number(PAGE_ROWS, 20_000)?.max(1),
             dictionary_bytes: properties.number(DICTIONARY_BYTES, 2 << 20)?,
@@ -82,6 +93,22 @@ impl ParquetSettings {
                 .map(|(key, _)| column(STATISTICS_PREFIX, key))
                 .collect(),
         })
+    }
+
+    /// Says how many writers a table has.
+    pub(super) fn share(&mut self, writer_count: usize) {
+        self.writer_count = writer_count.max(1);
+    }
+
+    /// Returns how many bytes a row group has at most.
+    fn row_group_bytes(&self) -> usize {
+        let share = (ROW_GROUPS_BYTES / self.writer_count).max(ROW_GROUP_BYTES_MIN);
+        self.row_group_bytes.unwrap_or(share)
+    }
+
+    /// Returns about how many bytes a page has.
+    pub(super) fn page_bytes(&self) -> usize {
+        self.page_bytes
     }
 
     /// Returns the properties of files with these columns. `bloom_columns` have a bloom filter unless a property says otherwise, for
@@ -99,7 +126,7 @@ impl ParquetSettings {
             .set_created_by(concat!("lakehead version ", env!("CARGO_PKG_VERSION")).to_owned())
             .set_writer_version(self.version)
             .set_compression(self.compression)
-            .set_max_row_group_bytes(Some(self.row_group_bytes))
+            .set_max_row_group_bytes(Some(self.row_group_bytes()))
             .set_max_row_group_row_count(Some(ROW_GROUP_ROWS))
             .set_data_page_size_limit(self.page_bytes)
             .set_data_page_row_count_limit(self.page_rows)
@@ -230,6 +257,17 @@ mod tests {
         assert_eq!(properties.statistics_enabled(&path(&["a"])), EnabledStatistics::Page);
         assert_eq!(properties.statistics_enabled(&path(&["b"])), EnabledStatistics::None);
         assert_eq!(properties.statistics_truncate_length(), Some(64));
+    }
+
+    #[test]
+    fn writers_share_the_memory_of_row_groups_that_no_property_sizes() {
+        let bytes = |entries: &[(&str, &str)], writers: usize| {
+            let mut settings = ParquetSettings::new(&Properties::of(entries)).unwrap();
+            settings.share(writers);
+            settings.row_group_bytes()
+        };
+        assert_eq!([1, 2, 4, 64].map(|writers| bytes(&[], writers) >> 20), [64, 32, 16, 8]);
+        assert_eq!(bytes(&[(ROW_GROUP_BYTES, "134217728")], 64) >> 20, 128);
     }
 
     #[test]

@@ -95,7 +95,13 @@ pub(super) struct WriteSettings {
     pub(super) delete_parquet: ParquetSettings,
     /// Which figures of columns are kept.
     pub(super) metrics: MetricsConfig,
+    /// With more bytes than this in open files and rows that wait, a writer ends its largest file early.
+    pub(super) open_bytes_max: usize,
 }
+
+/// Limit: the same for all writers of a table together. Rows of very many partitions then make more and smaller files instead of
+/// taking all memory.
+const OPEN_BYTES_MAX: usize = 256 << 20;
 
 impl WriteSettings {
     /// Reads the properties of a table.
@@ -127,7 +133,16 @@ impl WriteSettings {
             parquet: ParquetSettings::new(properties)?,
             delete_parquet: ParquetSettings::new(&properties.of_deletes())?,
             metrics: MetricsConfig::new(properties)?,
+            open_bytes_max: OPEN_BYTES_MAX,
         })
+    }
+
+    /// Returns the settings of one of several writers, which share the memory for it.
+    pub(super) fn of_one_in(mut self, writer_count: usize) -> WriteSettings {
+        self.parquet.share(writer_count);
+        self.delete_parquet.share(writer_count);
+        self.open_bytes_max = OPEN_BYTES_MAX / writer_count.max(1);
+        self
     }
 }
 

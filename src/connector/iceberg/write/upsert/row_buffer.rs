@@ -15,11 +15,8 @@ use arrow::ipc::writer::StreamWriter;
 use tokio::task::spawn_blocking;
 use uuid::Uuid;
 
-use crate::connector::iceberg::write::row_bytes::row_bytes;
+use crate::connector::iceberg::row_bytes::{piece_rows, row_bytes};
 use crate::error::{Error, ErrorKind, Result};
-
-/// The rows of a batch that is made of chosen rows: so few that what is copied is still in the processor's cache when it is encoded.
-const PIECE_ROWS: usize = 1 << 13;
 
 /// Rows by number.
 #[derive(Debug)]
@@ -182,7 +179,7 @@ impl MemoryRows {
             let batch = self.starts.partition_point(|start| *start <= at) - 1;
             (batch, (at - self.starts[batch]) as usize)
         };
-        numbers.chunks(PIECE_ROWS).map(move |numbers| {
+        numbers.chunks(piece_rows(self.bytes, self.row_count as usize)).map(move |numbers| {
             let places: Vec<(usize, usize)> = numbers.iter().map(place).collect();
             Ok(interleave_record_batch(&batches, &places)?)
         })

@@ -38,7 +38,7 @@ use crate::connector::{CheckpointId, Committable, SinkWriter, WriterContext};
 use crate::error::{Error, Result};
 use crate::state::{StateChanges, StateTable};
 
-/// How many bytes of rows wait in memory for a checkpoint; more go to temporary files.
+/// How many bytes of rows wait in memory for a checkpoint, with all writers of a table together; more go to temporary files.
 const WAITING_BYTES_MAX: usize = 64 << 20;
 
 /// The order of the tables of state.
@@ -91,9 +91,10 @@ impl UpsertWriter {
         let fields = columns.rows().fields().iter();
         let fields = fields.map(|field| field.as_ref().clone().with_nullable(true));
         let rows: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
+        let waiting_bytes = WAITING_BYTES_MAX / ctx.writer_count.max(1);
         let net = match identity.is_key() {
-            true => NetEffect::of_keys(Arc::clone(&rows), WAITING_BYTES_MAX),
-            false => NetEffect::of_rows(Arc::clone(&rows), WAITING_BYTES_MAX),
+            true => NetEffect::of_keys(Arc::clone(&rows), waiting_bytes),
+            false => NetEffect::of_rows(Arc::clone(&rows), waiting_bytes),
         };
         let branch = options.branch.clone();
         Ok(UpsertWriter {
@@ -123,7 +124,8 @@ impl UpsertWriter {
         prepared: &mut Prepared,
     ) -> Result<PreparedFiles> {
         let metadata = table.metadata();
-        let settings = Arc::new(WriteSettings::new(&self.options.properties(metadata), metadata)?);
+        let settings = WriteSettings::new(&self.options.properties(metadata), metadata)?;
+        let settings = Arc::new(settings.of_one_in(self.ownership.writer_count));
         let order = ImageOrder::of(metadata, &self.columns);
         let change = self.net.take();
         let traits = RowTraits {
