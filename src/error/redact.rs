@@ -65,15 +65,29 @@ pub fn redact_statement(text: &str) -> String {
     shown + &text[copied..]
 }
 
-/// Stars out in a message what is a secret in the SQL text that it is about.
+/// Stars out in a message what is a secret in the SQL text that it is about. One that stands there in clear as well, such as the name of
+/// the user, stays: without the name the message would say nothing but that the two are equal.
 pub(super) fn redact_message(message: String, source: &str) -> String {
     // A shorter word is likely to be part of other words; nobody's secret is that short.
     const SECRET_BYTES_MIN: usize = 4;
-    secret_spans(source)
-        .into_iter()
+    let spans = secret_spans(source);
+    spans
+        .iter()
         .map(|span| &source[span.start..span.end])
         .filter(|secret| secret.len() >= SECRET_BYTES_MIN && !secret.starts_with("${"))
+        .filter(|secret| !stands_in_clear(source, &spans, secret))
         .fold(message, |message, secret| message.replace(secret, REDACTED))
+}
+
+/// Returns whether a text stands as a word of its own where no secret is.
+fn stands_in_clear(source: &str, secrets: &[Span], text: &str) -> bool {
+    let is_part = |character: Option<char>| character.is_some_and(|it| it.is_alphanumeric() || it == '_');
+    source.match_indices(text).any(|(at, _)| {
+        let (before, behind) = (&source[..at], &source[at + text.len()..]);
+        !is_part(before.chars().next_back())
+            && !is_part(behind.chars().next())
+            && !secrets.iter().any(|secret| secret.start <= at && at < secret.end)
+    })
 }
 
 /// Finds the values of secrets in SQL text: in `'key' = 'value'` and in `SET key = value`, quotes left out.
@@ -167,6 +181,15 @@ mod tests {
             redact_message("Encountered 'hunter2'".to_owned(), "SET 'password' 'hunter2'"),
             "Encountered '******'"
         );
+    }
+
+    #[test]
+    fn a_name_that_is_also_the_password_stays_in_messages() {
+        let source = "WITH ('username' = 'shop', 'password' = 'shop', 'database-name' = 'shop_db')";
+        let message = || "user 'shop' of 'shop_db' may not".to_owned();
+        assert_eq!(redact_message(message(), source), message());
+        let source = "WITH ('username' = 'shopkeeper', 'password' = 'shop')";
+        assert_eq!(redact_message("is 'shop' wrong?".to_owned(), source), "is '******' wrong?");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::StatementResult;
 use super::recovery_tests::{Place, Recovering, block_on, from, orders, sources};
+use crate::error::ErrorKind;
 use crate::schema::format_cell;
 use crate::sql::parse_statement;
 
@@ -107,5 +108,21 @@ fn an_index_of_keys_goes_on_with_any_number_of_workers() {
             }
             savepoint = Some(session.save(JOB, 25).await);
         }
+    });
+}
+
+#[test]
+fn the_state_of_a_sink_counts_before_there_is_a_checkpoint() {
+    let place = Place::new();
+    block_on(async {
+        let mut session = place.session("endless");
+        let endless = "CREATE TABLE endless (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '10000000');
+             CREATE TABLE lake.db.kept (id BIGINT, PRIMARY KEY (id) NOT ENFORCED) WITH ('write.upsert.enabled' = 'true');
+             SET 'lakehead.state.memory-budget' = '1 mb'; SET 'table.dml-sync' = 'true';";
+        session.run(&format!("{TABLES}{endless}")).await.unwrap();
+        let error = session.run("INSERT INTO lake.db.kept SELECT id FROM endless;").await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::State, "{error}");
+        assert!(error.message().contains("kept"), "{error}");
+        assert!(error.hint_text().unwrap().contains("lakehead.state.memory-budget"));
     });
 }

@@ -113,8 +113,6 @@ pub(super) struct CheckpointOutcome {
     pub(super) result: Result<Option<CheckpointSummary>>,
     /// The number of the next checkpoint.
     pub(super) next_number: CheckpointId,
-    /// The bytes of state of the sinks, by node.
-    pub(super) sink_bytes: BTreeMap<NodeId, usize>,
 }
 
 /// Completes checkpoints.
@@ -147,13 +145,12 @@ impl Coordinator {
     ) -> Result<()> {
         while let Some(cut) = cuts.recv().await {
             let (number, store) = (cut.number, cut.store.clone());
-            let mut sink_bytes = BTreeMap::new();
-            let result = self.complete(cut, &mut sink_bytes).await?;
+            let result = self.complete(cut).await?;
             let next_number = match &store {
                 Some(store) => store.lock().await.next_number(),
                 None => number + 1,
             };
-            if outcomes.send(CheckpointOutcome { result, next_number, sink_bytes }).await.is_err() {
+            if outcomes.send(CheckpointOutcome { result, next_number }).await.is_err() {
                 break;
             }
         }
@@ -161,16 +158,11 @@ impl Coordinator {
     }
 
     /// Completes a checkpoint. The outer error ends the job, the inner one only the checkpoint.
-    async fn complete(
-        &mut self,
-        cut: Cut,
-        sink_bytes: &mut BTreeMap<NodeId, usize>,
-    ) -> Result<Result<Option<CheckpointSummary>>> {
+    async fn complete(&mut self, cut: Cut) -> Result<Result<Option<CheckpointSummary>>> {
         let Cut { number, time_ms, purpose, store, mut operators, positions, prepared } = cut;
         for (sink, prepared) in prepared {
             // A writer that has failed says so itself.
-            let Prepared { committables, changes, state_bytes } = prepared.await.map_err(|_| aborted())?;
-            *sink_bytes.entry(sink).or_default() += state_bytes;
+            let Prepared { committables, changes } = prepared.await.map_err(|_| aborted())?;
             self.uncommitted.entry(sink).or_default().extend(committables);
             if let Some(state) = operators.iter_mut().find(|state| state.uid == self.uids[sink]) {
                 state.workers.push(changes);

@@ -1,7 +1,7 @@
 //! SET and RESET.
 
 use crate::error::{Error, FlinkClass, Result, redact_value};
-use crate::options::{OptionDef, SESSION_OPTIONS, session_option};
+use crate::options::{OptionDef, SESSION_OPTIONS, nearest, session_option};
 use crate::session::result_table::{AnswerColumn, answer};
 use crate::session::{Session, StatementResult};
 use crate::sql::{SetCommand, Spanned, SqlOption};
@@ -42,10 +42,27 @@ fn translated(key: &str) -> Option<&'static str> {
     TRANSLATED.iter().find(|(old, _)| *old == key).map(|(_, new)| *new)
 }
 
+/// What the keys begin with that Flink does not know: all of them are ours.
+const OWN_PREFIX: &str = "lakehead.";
+
 /// Returns whether a value is checked by SET itself. Flink checks what its executor reads at once and leaves the rest to the
 /// statement that uses it; scripts rely on both.
 fn is_checked_at_once(key: &str) -> bool {
-    key == "parallelism.default" || key.starts_with("execution.") || key.starts_with("pipeline.")
+    let prefixes = ["execution.", "pipeline.", OWN_PREFIX];
+    key == "parallelism.default" || prefixes.iter().any(|prefix| key.starts_with(prefix))
+}
+
+/// Refuses a key of ours that there is not: an error of typing would change nothing, and nobody would hear of it.
+fn check_key(key: &str) -> Result<()> {
+    if !key.starts_with(OWN_PREFIX) || session_option(key).is_some() {
+        return Ok(());
+    }
+    let keys = || SESSION_OPTIONS.iter().map(|option| option.key()).filter(|key| key.starts_with(OWN_PREFIX));
+    let error = Error::validation(format!("There is no option '{key}'"));
+    Err(match nearest(key, keys()) {
+        Some(near) => error.hint(format!("Did you mean '{near}'?")),
+        None => error.hint(format!("Those of Lakehead are {}.", keys().collect::<Vec<_>>().join(", "))),
+    })
 }
 
 /// Checks a value as SET does.
@@ -91,6 +108,7 @@ impl Session {
             return Ok(StatementResult::DoneWithNote(note));
         }
         let key = translated(written).unwrap_or(written);
+        check_key(key).map_err(|error| error.at(option.key.span))?;
         if let Some(known) = session_option(key) {
             check(known, value).map_err(|error| error.at(option.value.span))?;
         }
@@ -154,6 +172,16 @@ mod tests {
     }
 
     #[test]
+    fn a_key_of_ours_that_there_is_not_is_refused() {
+        assert!(check_key("lakehead.job.resume").is_ok());
+        assert!(check_key("my.own.key").is_ok());
+        let error = check_key("lakehead.job.resum").unwrap_err();
+        assert_eq!(error.hint_text(), Some("Did you mean 'lakehead.job.resume'?"));
+        let error = check_key("lakehead.x").unwrap_err();
+        assert!(error.hint_text().unwrap().contains("lakehead.state.memory-budget"));
+    }
+
+    #[test]
     fn only_what_flinks_executor_reads_is_checked_at_once() {
         let checked = |key: &str, value: &str| {
             check(session_option(key).unwrap(), value).map_err(|e| e.message().to_owned())
@@ -172,6 +200,7 @@ mod tests {
                 .unwrap_err()
                 .contains("[[STREAMING, BATCH, AUTOMATIC]]")
         );
+        assert!(checked("lakehead.job.resume", "lastest").is_err());
         assert!(checked("table.sql-dialect", "hive").is_err());
         assert_eq!(checked("table.sql-dialect", "DEFAULT"), Ok(()));
     }

@@ -117,7 +117,7 @@ pub(super) struct Attempt<'a> {
     failed_checkpoints: u32,
     /// The bytes of state, by worker and node.
     state_bytes: Vec<Vec<usize>>,
-    /// The bytes of state of the sinks' writers at the last checkpoint, by node.
+    /// The bytes of state of the sinks' writers, by node.
     sink_bytes: BTreeMap<NodeId, usize>,
 }
 
@@ -430,7 +430,7 @@ impl Attempt<'_> {
         let now = Instant::now();
         self.last_checkpoint = (in_flight.began, now);
         self.next_number = outcome.next_number;
-        self.sink_bytes = outcome.sink_bytes;
+        self.sink_bytes = self.writer_lives.state_bytes();
         self.job.update_metrics(|metrics| {
             for (node, bytes) in &self.sink_bytes {
                 metrics.operators[*node].state_bytes = *bytes as u64;
@@ -507,6 +507,7 @@ impl Attempt<'_> {
                 *bytes = counters.state_bytes;
             }
         }
+        self.sink_bytes = self.writer_lives.state_bytes();
         let (state_bytes, sink_bytes) = (&self.state_bytes, &self.sink_bytes);
         self.job.update_metrics(|metrics| {
             for (node, operator) in metrics.operators.iter_mut().enumerate() {

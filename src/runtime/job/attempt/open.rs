@@ -78,8 +78,8 @@ impl<'a> Attempt<'a> {
         let committers = open_committers(job, manifest, is_restart).await?;
         let mut tasks = JoinSet::new();
         let sources = open_sources(job, manifest, &mut tasks)?;
-        let writer_lives = WriterLives::new();
-        let writers = open_writers(job, restore.as_ref(), &mut tasks, &writer_lives).await?;
+        let mut writer_lives = WriterLives::new();
+        let writers = open_writers(job, restore.as_ref(), &mut tasks, &mut writer_lives).await?;
         let exchange = Arc::new(Exchange::new(job.blueprint.workers()));
         let workers = job.blueprint.workers_for(&writers, job.reader.as_ref(), &exchange)?;
         // From here on only the workers hold the ways to the writers, which end with them.
@@ -193,7 +193,7 @@ async fn open_writers(
     job: &Job,
     restore: Option<&Arc<Restore>>,
     tasks: &mut JoinSet<Result<()>>,
-    lives: &WriterLives,
+    lives: &mut WriterLives,
 ) -> Result<Writers> {
     let mut writers = Writers::new();
     for sink in job.blueprint.sinks() {
@@ -224,7 +224,7 @@ async fn open_writers(
                     .map_err(|error| Error::internal("restoring a sink panicked").caused_by(error))??;
             }
             let (sender, messages) = mpsc::channel(WRITER_QUEUE);
-            tasks.spawn(run_writer(writer, messages, lives.begin()));
+            tasks.spawn(run_writer(writer, messages, lives.begin(sink.node)));
             writers.entry(sink.node).or_default().push(sender);
         }
     }

@@ -82,10 +82,10 @@ impl NetEffect {
         self.touched.is_empty()
     }
 
-    /// Returns how many bytes are allocated.
+    /// Returns how many bytes are allocated beside the rows, of which there are never more than may be.
     pub(super) fn bytes(&self) -> usize {
         let counts = self.counts.as_ref().map_or(0, PagedVec::bytes);
-        self.rows.bytes() + self.notes.bytes() + counts + self.touched.capacity() * size_of::<u32>()
+        self.notes.bytes() + counts + self.touched.capacity() * size_of::<u32>()
     }
 
     /// Takes rows, each with its slot. `slot_count` is how many slots there are.
