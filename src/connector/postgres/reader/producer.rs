@@ -18,6 +18,7 @@ use super::stream_phase::StreamPhase;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::snapshot::TableSnapshot;
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::JobResume;
 
 /// Reads the tables of a plan.
 pub(super) struct Producer {
@@ -32,6 +33,10 @@ pub(super) struct Producer {
     past: Past,
     /// Whether the position was given up, because what follows it is lost and the job is to go on without.
     pub(super) has_given_up_position: bool,
+    /// Whether changes that were made before the job was started are left out if they do not fit the declared tables.
+    leaves_out_unfit: bool,
+    /// Up to where these are.
+    left_out_until: Option<Lsn>,
     /// Whether all transactions have been waited for that had begun before the tables' changes were streamed.
     pub(super) has_waited: bool,
     /// Since when the server cannot be reached.
@@ -68,11 +73,13 @@ impl Producer {
         status: Arc<Status>,
     ) -> Producer {
         Producer {
-            plan,
             past: if position.stream.is_some() { Past::Checkpoint } else { Past::Nothing },
             has_given_up_position: false,
+            leaves_out_unfit: plan.context.resume == JobResume::Skip && position.stream.is_some(),
+            left_out_until: None,
             // Before anything of a table was kept.
             has_waited: position.stream.is_some(),
+            plan,
             position,
             output,
             released,
@@ -144,6 +151,18 @@ impl Producer {
     /// Returns whether what follows the position comes from the stream, which is the same again after a connection was lost.
     fn is_streaming(&self) -> bool {
         self.position.stream.is_some() && self.position.tables.values().all(TableSnapshot::is_complete)
+    }
+
+    /// Notes how far the server's log is written when the stream is opened.
+    pub(super) fn opens_at(&mut self, written: Lsn) {
+        if self.leaves_out_unfit {
+            self.left_out_until.get_or_insert(written);
+        }
+    }
+
+    /// Returns whether a change is left out if it does not fit, because the user has said to go on without.
+    pub(super) fn leaves_out(&self, commit: Lsn) -> bool {
+        self.left_out_until.is_some_and(|until| commit < until)
     }
 
     async fn wait(&mut self, error: &Error) {

@@ -194,6 +194,9 @@ impl SlotState {
 /// How a job goes on whose changes are lost.
 pub(in crate::connector::postgres) const WAYS_ON: &str = "Then start the job again: with SET 'lakehead.job.resume' = 'resnapshot' it reads the tables anew and replaces what it has written, with SET 'lakehead.job.resume' = 'skip' it goes on from now, and what changed meanwhile is missing.";
 
+/// How a job goes on that has changes before it which do not fit the declared table.
+pub(in crate::connector::postgres) const WAYS_PAST_A_CHANGE: &str = "Then start the job again: with SET 'lakehead.job.resume' = 'resnapshot' it reads the tables anew and replaces what it has written, with SET 'lakehead.job.resume' = 'skip' it leaves those changes out that were made before and do not fit. Where a column was only dropped, 'latest' is enough: it goes on where it was.";
+
 /// Drops a slot; one that is not there is none to be dropped.
 ///
 /// # Errors
