@@ -62,7 +62,8 @@ fn a_job_gets_past_a_renamed_column_by_both_ways_on() {
         pipeline.postgres.run("ALTER TABLE t RENAME note TO remark; INSERT INTO t VALUES (3, 3, 'c', 0)");
         let renamed = pipeline.mirror("t", &COLUMNS.replace("note", "remark"), &[]);
         // As it was declared, and as the table is now, which the first of the changes does not fit.
-        for (statements, lacking) in [(&pipeline.mirror("t", COLUMNS, &[]), "'note'"), (&renamed, "'remark'")] {
+        for (statements, lacking) in [(&pipeline.mirror("t", COLUMNS, &[]), "'note'"), (&renamed, "'remark'")]
+        {
             let said = pipeline.fail(statements);
             for part in [lacking, "SET 'lakehead.job.resume' = 'resnapshot'", "'skip'"] {
                 assert!(said.contains(part), "{part} in\n{said}");

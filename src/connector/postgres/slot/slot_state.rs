@@ -3,7 +3,7 @@
 use tokio_postgres::Client;
 use tokio_postgres::types::PgLsn;
 
-use crate::connector::postgres::connection::PgServer;
+use crate::connector::postgres::connection::{ONE_READER, PgServer};
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -119,7 +119,7 @@ impl SlotState {
         if let Some(pid) = self.active_pid {
             return Err(Error::unavailable(told(format!("is active for PID {pid}")))
                 .hint(format!(
-                    "Two readers of one slot would each miss what the other takes. If that reader is one that was cut off, the server notices it within wal_sender_timeout; to end it: SELECT pg_terminate_backend({pid});"
+                    "{ONE_READER} If that reader is one that was cut off, the server notices it within wal_sender_timeout; to end it: SELECT pg_terminate_backend({pid});"
                 )));
         }
         Ok(())
