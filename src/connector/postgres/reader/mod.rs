@@ -120,6 +120,7 @@ impl SourceReader for PostgresReader {
         // Before the slot is made there is nothing to release.
         let Some(stream) = stream else { return Ok(()) };
         self.releases.checkpointed(stream.lsn);
+        self.status.found_checkpoint();
         // What is shown is how much of the database there is, and while tables are copied it is not all of it.
         if tables.values().all(TableSnapshot::is_complete) {
             self.status.checkpointed(stream.lsn);

@@ -211,6 +211,7 @@ async fn prepare_slot(
             let held = create_slot(server, &new).await?;
             let begins = (held.identity().clone(), held.consistent_point());
             prepared.held = Some(held);
+            producer.has_made_slot = plan.context.is_insert;
             begins
         }
         Some(slot) => {

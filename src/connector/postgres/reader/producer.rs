@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::backoff::Backoff;
@@ -19,6 +20,9 @@ use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::snapshot::TableSnapshot;
 use crate::error::{Error, ErrorKind, Result};
 use crate::options::JobResume;
+
+/// How long a job that has failed waits for its slot to be dropped, which somebody may still seem to read.
+const DROP_WAIT: Duration = Duration::from_secs(10);
 
 /// Reads the tables of a plan.
 pub(super) struct Producer {
@@ -37,6 +41,8 @@ pub(super) struct Producer {
     leaves_out_unfit: bool,
     /// Up to where these are.
     left_out_until: Option<Lsn>,
+    /// Whether the slot was made by this reader, and does not go with its session.
+    pub(super) has_made_slot: bool,
     /// Whether all transactions have been waited for that had begun before the tables' changes were streamed.
     pub(super) has_waited: bool,
     /// Since when the server cannot be reached.
@@ -77,6 +83,7 @@ impl Producer {
             has_given_up_position: false,
             leaves_out_unfit: plan.context.resume == JobResume::Skip && position.stream.is_some(),
             left_out_until: None,
+            has_made_slot: false,
             // Before anything of a table was kept.
             has_waited: position.stream.is_some(),
             plan,
@@ -104,8 +111,11 @@ impl Producer {
                 // The job has gone.
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
                 Err(error) if self.may_try_again(&error) => self.wait(&error).await,
-                Err(error) if self.has_never_read() => return Err(given_up(error)),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let error = if self.has_never_read() { given_up(error) } else { error };
+                    self.leave_slot(&error).await;
+                    return Err(error);
+                }
             }
         }
     }
@@ -163,6 +173,27 @@ impl Producer {
     /// Returns whether a change is left out if it does not fit, because the user has said to go on without.
     pub(super) fn leaves_out(&self, commit: Lsn) -> bool {
         self.left_out_until.is_some_and(|until| commit < until)
+    }
+
+    /// Drops the slot that was made for a job which has failed for good, if no checkpoint can name it: it would hold the server's log back
+    /// for nobody. Where one may, the user decides.
+    async fn leave_slot(&mut self, error: &Error) {
+        // After a lost connection the job is started again, and the server does not answer.
+        if !self.has_made_slot || error.kind() == ErrorKind::Unavailable || self.status.has_checkpoint() {
+            return;
+        }
+        let plan = Arc::clone(&self.plan);
+        let slot = format!("Replication slot {} of Postgres '{}'", plan.slot, plan.server.name());
+        if !self.output.has_told_position()
+            && let Ok(Ok(())) = timeout(DROP_WAIT, plan.drop_slot()).await
+        {
+            self.tell(&format!("{slot} is dropped again, as nothing was written of what it has"));
+            return;
+        }
+        self.warn(&format!(
+            "{slot} stays, and holds the server's log back. If the job is not to be started again: SELECT pg_drop_replication_slot('{}');",
+            plan.slot
+        ));
     }
 
     async fn wait(&mut self, error: &Error) {

@@ -22,6 +22,8 @@ struct Known {
     phase: String,
     read: Option<Lsn>,
     checkpointed: Option<Lsn>,
+    /// Whether there is a checkpoint from which the slot is read on.
+    has_checkpoint: bool,
     /// How far the server has written its log.
     written: Option<Lsn>,
     /// When the last transaction was committed that was read, in microseconds since 1970; None if nothing more was to be read since.
@@ -62,6 +64,16 @@ impl Status {
     /// Says how far changes have been read, and when the last transaction was committed if there may be more to read.
     pub(super) fn read(&self, position: Lsn, behind_since: Option<i64>) {
         self.change(|known| (known.read, known.behind_since) = (Some(position), behind_since));
+    }
+
+    /// Notes that there is a checkpoint from which the slot is read on.
+    pub(super) fn found_checkpoint(&self) {
+        self.change(|known| known.has_checkpoint = true);
+    }
+
+    /// Returns whether there is a checkpoint from which the slot is read on.
+    pub(super) fn has_checkpoint(&self) -> bool {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner).has_checkpoint
     }
 
     /// Says how far the last checkpoint has come.
