@@ -379,6 +379,7 @@ impl<'a> StreamPhase<'a> {
     /// Takes a TRUNCATE as the tables' options say, unless what was read of a table is from after it.
     async fn truncate(&mut self, oids: &[u32]) -> Result<()> {
         let Some((xid, _)) = self.new_change()? else { return Ok(()) };
+        let is_passed = self.transaction.is_some_and(|open| self.producer.leaves_out(open.commit));
         let mut cleared = BTreeSet::new();
         for oid in oids {
             for route in self.routes.of(*oid) {
@@ -395,6 +396,12 @@ impl<'a> StreamPhase<'a> {
                     }
                     TruncatePolicy::Delete if coverage == Coverage::Nothing => {
                         cleared.insert(route.declared);
+                    }
+                    TruncatePolicy::Fail if is_passed => {
+                        self.producer.warn(&format!(
+                            "Table {} was truncated: what was written of it before stays, because 'lakehead.job.resume' = 'skip'",
+                            route.label()
+                        ));
                     }
                     TruncatePolicy::Delete => return Err(truncated_while_read(&route.label())),
                     TruncatePolicy::Fail => return Err(truncated(&route.label())),
@@ -504,7 +511,7 @@ impl<'a> StreamPhase<'a> {
 #[cold]
 fn truncated(label: &str) -> Error {
     Error::rejected(format!("table {label} was truncated")).hint(
-        "To go on, SET 'lakehead.job.resume' = 'resnapshot' and start the job again: what was written is replaced. For the next time, 'lakehead.postgres.truncate' = 'delete' takes the rows of a table with a primary key away, and 'ignore' keeps them.",
+        "To go on, start the job again: with SET 'lakehead.job.resume' = 'resnapshot' it reads the tables anew and replaces what it has written, with SET 'lakehead.job.resume' = 'skip' what was written of the table before stays. For the next time, 'lakehead.postgres.truncate' = 'delete' takes the rows of a table with a primary key away, and 'ignore' keeps them.",
     )
 }
 
