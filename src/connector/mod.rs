@@ -22,7 +22,7 @@ mod values;
 
 pub(crate) use durable_step::durable_step;
 pub use factory::{FactoryContext, TableFactory};
-pub use operator_status::OperatorStatus;
+pub use operator_status::{LAG_BYTES, OperatorStatus};
 pub use sink::{
     CheckpointId, Committable, Committer, CompletedCheckpoint, DynamicTableSink, OutputPort, OutputStream,
     SinkWriter, WriterContext,

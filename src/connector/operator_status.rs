@@ -3,6 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+/// Under which name a source says how many bytes of its server's log it has not read.
+pub const LAG_BYTES: &str = "lag bytes";
+
 /// Takes what a source or sink says of itself while it runs, for DESCRIBE JOB: names and values, in the order in which they are shown.
 #[derive(Clone)]
 pub struct OperatorStatus(Arc<dyn Fn(StatusValues) + Send + Sync>);

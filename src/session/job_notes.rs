@@ -39,6 +39,10 @@ impl Session {
             JobOrigin::Checkpoint(path) => {
                 self.tell(&format!("Job '{name}' goes on from {}", path.display()));
             }
+            JobOrigin::Nothing { .. } if settings.resume == JobResume::Resnapshot => self.tell(&format!(
+                "Job '{name}' starts anew, as '{}' = 'resnapshot' asks for: what its targets hold is replaced by what its sources hold now",
+                JOB_RESUME.key()
+            )),
             JobOrigin::Nothing { left_alone: Some(path) } => self.tell(&format!(
                 "Job '{name}' starts anew. An earlier one has left a checkpoint; to go on from it: SET '{}' = 'latest'; or SET '{}' = '{}';",
                 JOB_RESUME.key(),

@@ -37,6 +37,8 @@ pub struct JobProgress {
     pub rows: u64,
     /// The number of the last checkpoint, and when it was complete.
     pub last_checkpoint: Option<(u64, DateTime<Utc>)>,
+    /// How many bytes of their servers' logs its sources have not read, if they know.
+    pub lag_bytes: Option<u64>,
 }
 
 /// How a job was stopped.
@@ -124,7 +126,14 @@ impl Entry {
             Run::Stream(_) => metrics.rows_read(),
         };
         let time = metrics.last_checkpoint_time_ms.and_then(DateTime::from_timestamp_millis);
-        JobProgress { id, name, status, rows, last_checkpoint: metrics.last_checkpoint.zip(time) }
+        JobProgress {
+            id,
+            name,
+            status,
+            rows,
+            last_checkpoint: metrics.last_checkpoint.zip(time),
+            lag_bytes: metrics.lag_bytes(),
+        }
     }
 }
 

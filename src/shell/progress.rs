@@ -36,8 +36,11 @@ impl ProgressLines {
             }
             None => "no checkpoint yet".to_owned(),
         };
+        // A server writes a little all the time.
+        let lag = job.lag_bytes.map(|bytes| bytes >> 20).filter(|mebibytes| *mebibytes > 0);
+        let lag = lag.map(|lag| format!(", lags by {} MiB of log", grouped(lag))).unwrap_or_default();
         format!(
-            "{} {}: {} rows, {}/s, {checkpoint}",
+            "{} {}: {} rows, {}/s, {checkpoint}{lag}",
             job.name,
             job.status,
             grouped(job.rows),
@@ -75,6 +78,7 @@ mod tests {
             status: JobStatus::Running,
             rows: 1_000,
             last_checkpoint: None,
+            lag_bytes: Some(56),
         };
         let mut lines = ProgressLines::new(std::slice::from_ref(&job), start);
         job.rows = 1_500;
@@ -82,8 +86,24 @@ mod tests {
         assert_eq!(first, ["insert-into_c.d.t RUNNING: 1 500 rows, 500/s, no checkpoint yet"]);
         job.rows = 25_500;
         job.last_checkpoint = Some((3, Utc::now()));
-        let second = lines.lines(&[job], start + Duration::from_secs(3));
+        let second = lines.lines(std::slice::from_ref(&job), start + Duration::from_secs(3));
         assert_eq!(second, ["insert-into_c.d.t RUNNING: 25 500 rows, 12 000/s, checkpoint 3 0 s ago"]);
+    }
+
+    #[test]
+    fn a_line_says_that_a_job_lags() {
+        let job = JobProgress {
+            id: JobId(1),
+            name: "cdc".to_owned(),
+            status: JobStatus::Running,
+            rows: 85,
+            last_checkpoint: None,
+            lag_bytes: Some(1_152_426_064),
+        };
+        let start = Instant::now();
+        let mut lines = ProgressLines::new(std::slice::from_ref(&job), start);
+        let said = lines.lines(&[job], start + Duration::from_secs(10));
+        assert_eq!(said, ["cdc RUNNING: 85 rows, 0/s, no checkpoint yet, lags by 1 099 MiB of log"]);
     }
 
     #[test]

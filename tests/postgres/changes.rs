@@ -186,8 +186,27 @@ fn truncated(truncate: Option<&str>) -> Option<(Pipeline, crate::support::runnin
 fn truncate_fails_the_job_by_name_unless_told_otherwise() {
     let Some((_pipeline, mut running)) = truncated(None) else { return };
     let said = super::pipeline::failure(&mut running);
-    for part in ["truncate", "public.t", "lakehead.postgres.truncate"] {
+    for part in ["truncate", "public.t", "lakehead.postgres.truncate", "'resnapshot'", "'skip'"] {
         assert!(said.replace('"', "").contains(part), "{part} in\n{said}");
+    }
+}
+
+#[test]
+fn a_job_gets_past_a_truncate_by_both_ways_on() {
+    for (resume, expected) in [("resnapshot", "3|3|c"), ("skip", "1|1|a\n2|2|b\n3|3|c")] {
+        let Some((pipeline, mut running)) = truncated(None) else { return };
+        super::pipeline::failure(&mut running);
+        let mirror = pipeline.mirror("t", COLUMNS, &[]);
+        let mut running = pipeline.start(&format!("SET 'lakehead.job.resume' = '{resume}';\n{mirror}"));
+        pipeline.wait_table(&mut running, "t", "id, n, note", expected);
+        let shown = running.shown();
+        assert_eq!(
+            shown.contains("starts anew, as 'lakehead.job.resume' = 'resnapshot' asks for"),
+            resume == "resnapshot"
+        );
+        // What comes later is not passed.
+        pipeline.postgres.run("TRUNCATE t");
+        super::pipeline::failure(&mut running);
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the owner of a table does to its columns while a job reads it under the columns that were declared.
 
-use super::pipeline::{Pipeline, failure};
+use super::pipeline::{Pipeline, failure, stop};
 use crate::support::running::Running;
 use crate::support::waiting::wait_until;
 
@@ -50,6 +50,30 @@ fn a_declared_column_that_is_dropped_or_renamed_fails_the_job_by_name() {
         assert!(said.contains("note") && said.replace('"', "").contains("public.t"), "{change}: {said}");
         // What came before is there, and nothing else.
         assert_eq!(pipeline.ask("SELECT id, n, note FROM lake.db.t"), "1|1|a");
+    }
+}
+
+#[test]
+fn a_job_gets_past_a_renamed_column_by_both_ways_on() {
+    for (resume, expected) in [("resnapshot", "1|1|a\n2|2|b\n3|3|c"), ("skip", "1|1|a\n3|3|c")] {
+        let Some((pipeline, mut running)) = start() else { return };
+        stop(&mut running);
+        pipeline.postgres.run("INSERT INTO t VALUES (2, 2, 'b', 0)");
+        pipeline.postgres.run("ALTER TABLE t RENAME note TO remark; INSERT INTO t VALUES (3, 3, 'c', 0)");
+        let renamed = pipeline.mirror("t", &COLUMNS.replace("note", "remark"), &[]);
+        // As it was declared, and as the table is now, which the first of the changes does not fit.
+        for (statements, lacking) in [(&pipeline.mirror("t", COLUMNS, &[]), "'note'"), (&renamed, "'remark'")]
+        {
+            let said = pipeline.fail(statements);
+            for part in [lacking, "SET 'lakehead.job.resume' = 'resnapshot'", "'skip'"] {
+                assert!(said.contains(part), "{part} in\n{said}");
+            }
+        }
+        let mut running = pipeline.start(&format!("SET 'lakehead.job.resume' = '{resume}';\n{renamed}"));
+        pipeline.wait_table(&mut running, "t", "id, n, note", expected);
+        pipeline.postgres.run("INSERT INTO t VALUES (4, 4, 'd', 0); DELETE FROM t WHERE id = 1");
+        let expected = format!("{}\n4|4|d", &expected["1|1|a\n".len()..]);
+        pipeline.wait_table(&mut running, "t", "id, n, note", &expected);
     }
 }
 

@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::connector::LAG_BYTES;
 use crate::options::JobResume;
 
 /// What a job is started with.
@@ -168,6 +169,12 @@ impl JobMetrics {
     /// Returns how many rows were read.
     pub(crate) fn rows_read(&self) -> u64 {
         self.operators.iter().filter(|operator| operator.is_source).map(|source| source.rows_out).sum()
+    }
+
+    /// Returns how much of the servers' logs is not read, by what sources say of it; None if none does.
+    pub(crate) fn lag_bytes(&self) -> Option<u64> {
+        let said = self.operators.iter().flat_map(|operator| &operator.status);
+        said.filter(|(name, _)| name == LAG_BYTES).filter_map(|(_, bytes)| bytes.parse().ok()).max()
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use async_trait::async_trait;
 use iceberg::spec::TableMetadata;
-use iceberg::{TableRequirement, TableUpdate};
+use iceberg::{TableIdent, TableRequirement, TableUpdate};
 
 use super::SnapshotChange;
 use super::retry_policy::RetryPolicy;
@@ -19,6 +19,9 @@ use crate::connector::iceberg::dropped_partition_fields::{build_metadata, metada
 use crate::connector::iceberg::snapshot_refs::snapshot_refs;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
+
+/// At how many tables of a namespace it is looked for the one that was renamed.
+const RENAMED_LOOKS: usize = 100;
 
 /// Says what a snapshot shall change, given the table as it is. Closures that need not wait are plans too.
 #[async_trait]
@@ -304,14 +307,16 @@ impl CommitLoop<'_> {
 /// It was dropped, another has its name now, or the catalog does not answer.
 pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> Result<IcebergTable> {
     let (name, uuid) = (table.ident(), table.metadata().uuid());
-    let fresh = table.reload().await.map_err(|error| match error.kind() {
-        ErrorKind::NotFound if error.flink_class() != FlinkClass::ICEBERG_NOT_FOUND => {
-            Error::not_found(format!("table '{name}' (uuid {uuid}) was dropped while it was written"))
-                .class(FlinkClass::ICEBERG_NO_SUCH_TABLE)
-                .caused_by(error)
+    let fresh = match table.reload().await {
+        Ok(fresh) => fresh,
+        Err(error)
+            if error.kind() == ErrorKind::NotFound
+                && error.flink_class() != FlinkClass::ICEBERG_NOT_FOUND =>
+        {
+            return Err(gone(table).await.class(FlinkClass::ICEBERG_NO_SUCH_TABLE).caused_by(error));
         }
-        _ => error,
-    })?;
+        Err(error) => return Err(error),
+    };
     let now = fresh.metadata().uuid();
     if now == uuid {
         return Ok(fresh);
@@ -321,6 +326,34 @@ pub(in crate::connector::iceberg) async fn reload_same(table: &IcebergTable) -> 
     ))
     .class(FlinkClass::ICEBERG_NO_SUCH_TABLE)
     .hint("Start the statement again to write to the new table."))
+}
+
+/// Says that a table is not there any more under its name, and which name it has now if that is found.
+async fn gone(table: &IcebergTable) -> Error {
+    let (name, uuid) = (table.ident(), table.metadata().uuid());
+    match new_name(table).await {
+        Some(now) => Error::not_found(format!(
+            "table '{name}' (uuid {uuid}) was renamed to '{now}' while it was written"
+        ))
+        .hint("Start the statement again with the name that it has now."),
+        None => Error::not_found(format!(
+            "table '{name}' (uuid {uuid}) was dropped or renamed while it was written"
+        ))
+        .hint("If it was renamed, start the statement again with the name that it has now."),
+    }
+}
+
+/// Looks for a table under another name of its namespace. Many are not looked at for the sake of a message.
+async fn new_name(table: &IcebergTable) -> Option<TableIdent> {
+    let catalog = table.catalog();
+    let idents = catalog.list_tables(table.ident().namespace()).await.ok()?;
+    for ident in idents.into_iter().take(RENAMED_LOOKS) {
+        let other = catalog.load_table(&ident).await;
+        if other.is_ok_and(|other| other.metadata().uuid() == table.metadata().uuid()) {
+            return Some(ident);
+        }
+    }
+    None
 }
 
 /// Returns whether there is no table any more that could be looked at again.

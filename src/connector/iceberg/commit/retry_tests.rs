@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
 
 use async_trait::async_trait;
-use iceberg::TableUpdate;
 use iceberg::spec::FormatVersion;
+use iceberg::{Catalog, TableIdent, TableUpdate};
 
 use super::marker::{CommitMarker, committed_snapshot, forget, is_committed, lineage_of};
 use super::testing::{Fault, TestCatalog, append, commit, committed, metadata_files, paths};
@@ -256,7 +256,10 @@ fn a_table_that_was_dropped_or_replaced_is_named() {
         catalog.drop_it(&old);
         let error = commit(&old, append(&[("a", 1)])).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::NotFound);
-        assert_eq!(error.message(), format!("table 'db.t' (uuid {uuid}) was dropped while it was written"));
+        assert_eq!(
+            error.message(),
+            format!("table 'db.t' (uuid {uuid}) was dropped or renamed while it was written")
+        );
 
         let new = catalog.table(FormatVersion::V2, false).await;
         let error = commit(&old, append(&[("a", 1)])).await.unwrap_err();
@@ -274,7 +277,27 @@ fn a_table_that_was_dropped_or_replaced_is_named() {
             Ok(Some(append(&[("a", 1)])))
         };
         let error = commit_snapshot(&new, &mut plan).await.unwrap_err();
-        assert_eq!(error.message(), format!("table 'db.t' (uuid {now}) was dropped while it was written"));
+        assert_eq!(
+            error.message(),
+            format!("table 'db.t' (uuid {now}) was dropped or renamed while it was written")
+        );
+    });
+}
+
+#[test]
+fn a_table_that_was_renamed_is_named_as_it_is_called_now() {
+    block_on(async {
+        let catalog = TestCatalog::new();
+        let old = table(&catalog).await;
+        let to = TableIdent::new(old.ident().namespace().clone(), "t2".to_owned());
+        catalog.rename_table(old.ident(), &to).await.unwrap();
+        let error = commit(&old, append(&[("a", 1)])).await.unwrap_err();
+        let uuid = old.metadata().uuid();
+        assert_eq!(
+            error.message(),
+            format!("table 'db.t' (uuid {uuid}) was renamed to 'db.t2' while it was written")
+        );
+        assert!(error.hint_text().unwrap().contains("the name that it has now"));
     });
 }
 

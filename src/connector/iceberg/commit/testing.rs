@@ -243,7 +243,7 @@ impl Catalog for TestCatalog {
         unreachable!()
     }
     async fn list_tables(&self, _: &NamespaceIdent) -> IcebergResult<Vec<TableIdent>> {
-        unreachable!()
+        Ok(self.tables.lock().unwrap().keys().cloned().collect())
     }
     async fn create_table(
         &self,
@@ -273,8 +273,11 @@ impl Catalog for TestCatalog {
     async fn table_exists(&self, _: &TableIdent) -> IcebergResult<bool> {
         unreachable!()
     }
-    async fn rename_table(&self, _: &TableIdent, _: &TableIdent) -> IcebergResult<()> {
-        unreachable!()
+    async fn rename_table(&self, from: &TableIdent, to: &TableIdent) -> IcebergResult<()> {
+        let mut tables = self.tables.lock().unwrap();
+        let renamed = tables.remove(from).unwrap();
+        tables.insert(to.clone(), renamed);
+        Ok(())
     }
     async fn register_table(&self, _: &TableIdent, _: String) -> IcebergResult<Table> {
         unreachable!()

@@ -96,7 +96,13 @@ impl IcebergSink {
                 "In UPSERT mode, source column '{source}' of partition field '{id}: {name}: {transform}({})', should be included in equality fields: '[]'",
                 field.source_id
             );
-            return refused(&message, FlinkClass::ILLEGAL_STATE);
+            let rows = self.columns.rows();
+            let key: Vec<&str> = self.key.iter().map(|at| rows.field(*at).name().as_str()).collect();
+            let hint = format!(
+                "The primary key is ({}). Without 'write.upsert.enabled', changes find the rows of their key in whatever partition they are; or let the key have '{source}'.",
+                key.join(", ")
+            );
+            return refused(&message, FlinkClass::ILLEGAL_STATE).map_err(|error: Error| error.hint(hint));
         }
         Ok(())
     }

@@ -355,6 +355,10 @@ async fn upserts_are_refused_in_flinks_words_where_they_cannot_be() {
         error.message(),
         "In UPSERT mode, source column 'name' of partition field '1000: name: identity(2)', should be included in equality fields: '[]'"
     );
+    assert_eq!(
+        error.hint_text().unwrap(),
+        "The primary key is (id). Without 'write.upsert.enabled', changes find the rows of their key in whatever partition they are; or let the key have 'name'."
+    );
     let sink = plain().await.sink(&["id"], &on, true).await;
     let ctx = WriterContext { overwrite: true, ..writer_context(false) };
     let error = refusal(sink.open_writer(ctx).await);

@@ -8,6 +8,9 @@ use crate::connector::postgres::settings::ServerSettings;
 use crate::connector::postgres::table::quoted;
 use crate::error::{Error, ErrorKind};
 
+/// What to do with two jobs that read one slot.
+pub(in crate::connector::postgres) const ONE_READER: &str = "Two readers of one slot would each miss what the other takes: give each job its own 'slot.name', or put their INSERTs into one statement set.";
+
 /// Converts an error of an SQL session.
 pub(super) fn of_sql(server: &PgServer, doing: &str, error: tokio_postgres::Error) -> Error {
     let Some(said) = error.as_db_error() else {
@@ -152,6 +155,8 @@ fn hint(settings: &ServerSettings, code: &str, message: &str) -> String {
         "53400" => {
             "All slots are in use. Drop one that nobody reads: SELECT pg_drop_replication_slot('name'); or raise max_replication_slots and restart the server.".to_owned()
         }
+        // It was not there a moment ago.
+        "42710" if message.starts_with("replication slot") => ONE_READER.to_owned(),
         "42501" if message.contains("for database") => format!(
             "Run as its owner: GRANT CONNECT ON DATABASE {} TO {user};",
             quoted(&settings.database)

@@ -8,6 +8,7 @@ mod statement_watch;
 #[cfg(test)]
 mod tests;
 
+pub(super) use failure::ONE_READER;
 pub(super) use pg_server::{ANSWER_WAIT, PgServer};
 pub(super) use replication_session::{ReplicationSession, SystemIdentity, text};
 pub(super) use socket_thread::SocketThread;

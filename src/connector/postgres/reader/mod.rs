@@ -39,6 +39,7 @@ pub(super) use self::read_plan::ReadPlan;
 use self::releases::Releases;
 use self::status::Status;
 use super::pgoutput::Lsn;
+use super::slot::SlotClaim;
 use super::snapshot::TableSnapshot;
 use crate::connector::{SourceEvent, SourcePosition, SourceReader};
 use crate::error::{Error, Result};
@@ -57,15 +58,21 @@ pub(super) struct PostgresReader {
     status: Arc<Status>,
     /// Whether what the tables hold takes the place of what was written before: then it goes out as one.
     replaces_content: bool,
+    /// While the job writes into tables, and so reads a slot that stays.
+    _claim: Option<SlotClaim>,
 }
 
 impl PostgresReader {
     /// Begins to read, at a position if one is given.
     ///
     /// # Errors
-    /// The position is not one of this connector.
+    /// The position is not one of this connector, or another job reads the slot.
     pub(super) fn new(plan: ReadPlan, start: Option<&SourcePosition>) -> Result<PostgresReader> {
         let position = start.map(ReaderPosition::parse).transpose()?.unwrap_or_default();
+        let claim = match plan.context.is_insert && !plan.is_snapshot_only() {
+            true => Some(SlotClaim::new(&plan.server, &plan.slot, &plan.context.job)?),
+            false => None,
+        };
         let status = Arc::new(Status::new(plan.context.status.clone()));
         let (sender, events) = mpsc::channel(EVENTS_MAX);
         let (releases, released) = Releases::new(plan.stream.checkpoints_delay);
@@ -75,7 +82,7 @@ impl PostgresReader {
         let mut task = JoinSet::new();
         task.spawn(producer.run());
         let position = start.cloned().unwrap_or_default();
-        Ok(PostgresReader { events, task, position, releases, status, replaces_content })
+        Ok(PostgresReader { events, task, position, releases, status, replaces_content, _claim: claim })
     }
 }
 
@@ -113,6 +120,7 @@ impl SourceReader for PostgresReader {
         // Before the slot is made there is nothing to release.
         let Some(stream) = stream else { return Ok(()) };
         self.releases.checkpointed(stream.lsn);
+        self.status.found_checkpoint();
         // What is shown is how much of the database there is, and while tables are copied it is not all of it.
         if tables.values().all(TableSnapshot::is_complete) {
             self.status.checkpointed(stream.lsn);

@@ -24,6 +24,8 @@ pub(super) struct Output {
     has_open_rows: bool,
     /// Whether anything has ever gone out.
     has_begun: bool,
+    /// Whether a position has gone out, which a checkpoint may have.
+    has_told_position: bool,
     /// Whether boundaries are kept back, because all that the tables hold is to go out as one.
     is_one_piece: bool,
     written: WrittenPosition,
@@ -35,6 +37,7 @@ impl Output {
             events,
             has_open_rows: false,
             has_begun: false,
+            has_told_position: false,
             is_one_piece,
             written: WrittenPosition::default(),
         }
@@ -74,13 +77,18 @@ impl Output {
         if self.is_one_piece {
             return Ok(());
         }
-        (self.has_open_rows, self.has_begun) = (false, true);
+        (self.has_open_rows, self.has_begun, self.has_told_position) = (false, true, true);
         self.events.send(Event::Boundary(self.written.write(position)?)).await.map_err(|_| gone())
     }
 
     /// Returns whether rows have gone out behind the last boundary.
     pub(super) fn has_open_rows(&self) -> bool {
         self.has_open_rows
+    }
+
+    /// Returns whether a position has gone out, which a checkpoint may have.
+    pub(super) fn has_told_position(&self) -> bool {
+        self.has_told_position
     }
 
     /// Returns whether anything has ever gone out.

@@ -18,7 +18,7 @@ use crate::connector::postgres::options::StartupMode;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::preflight::{self, DeclaredTable, SlotUse};
 use crate::connector::postgres::publication::{PublicationStep, prepare_publication};
-use crate::connector::postgres::slot::{HeldSlot, NewSlot, SlotState, create_slot};
+use crate::connector::postgres::slot::{HeldSlot, NewSlot, SlotState, WAYS_PAST_A_CHANGE, create_slot};
 use crate::connector::postgres::snapshot::{TableSnapshot, wait_for_begun_transactions};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::tables::{GeneratedColumns, load_tables};
@@ -60,7 +60,10 @@ pub(super) async fn prepare(producer: &mut Producer) -> Result<Prepared> {
         tables.push(server.in_time("looking at its tables", ANSWER_WAIT, loaded).await?);
     }
     let types = server.answer_within("reading its types", ANSWER_WAIT, PgTypes::load(&client)).await?;
-    check_types(&plan, &tables, &types)?;
+    check_types(&plan, &tables, &types).map_err(|error| match producer.position.stream {
+        Some(_) => with_ways_on(&error),
+        None => error,
+    })?;
     if producer.position.stream.is_some() {
         let checked = check_followed(producer, &client);
         server.in_time("looking at its tables again", ANSWER_WAIT, checked).await?;
@@ -101,6 +104,12 @@ fn check_types(plan: &ReadPlan, tables: &[Vec<PgTable>], types: &PgTypes) -> Res
         }
     }
     Ok(())
+}
+
+/// Says how a job goes on whose tables do not fit their declarations any more.
+pub(super) fn with_ways_on(error: &Error) -> Error {
+    let hint = error.hint_text().unwrap_or_default();
+    Error::new(error.kind(), error.message().to_owned()).hint(format!("{hint} {WAYS_PAST_A_CHANGE}"))
 }
 
 /// Returns the tables whose changes the job has read up to its position, by declared table.
@@ -202,6 +211,7 @@ async fn prepare_slot(
             let held = create_slot(server, &new).await?;
             let begins = (held.identity().clone(), held.consistent_point());
             prepared.held = Some(held);
+            producer.has_made_slot = plan.context.is_insert;
             begins
         }
         Some(slot) => {
@@ -210,6 +220,8 @@ async fn prepare_slot(
             let identity = session.identity().clone();
             let lsn = match plan.stream.startup {
                 StartupMode::LatestOffset => identity.flushed,
+                // What it has of earlier changes is of no use, and may not fit the declared tables.
+                _ if plan.context.resume == JobResume::Resnapshot => identity.flushed,
                 _ => slot.confirmed_flush.unwrap_or(NOTHING),
             };
             (identity, lsn)

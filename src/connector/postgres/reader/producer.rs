@@ -2,9 +2,10 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
+use tokio::time::timeout;
 use tracing::{debug, info};
 
 use super::backoff::Backoff;
@@ -18,6 +19,10 @@ use super::stream_phase::StreamPhase;
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::connector::postgres::snapshot::TableSnapshot;
 use crate::error::{Error, ErrorKind, Result};
+use crate::options::JobResume;
+
+/// How long a job that has failed waits for its slot to be dropped, which somebody may still seem to read.
+const DROP_WAIT: Duration = Duration::from_secs(10);
 
 /// Reads the tables of a plan.
 pub(super) struct Producer {
@@ -32,6 +37,12 @@ pub(super) struct Producer {
     past: Past,
     /// Whether the position was given up, because what follows it is lost and the job is to go on without.
     pub(super) has_given_up_position: bool,
+    /// Whether changes that were made before the job was started are left out if they do not fit the declared tables.
+    leaves_out_unfit: bool,
+    /// Up to where these are.
+    left_out_until: Option<Lsn>,
+    /// Whether the slot was made by this reader, and does not go with its session.
+    pub(super) has_made_slot: bool,
     /// Whether all transactions have been waited for that had begun before the tables' changes were streamed.
     pub(super) has_waited: bool,
     /// Since when the server cannot be reached.
@@ -68,11 +79,14 @@ impl Producer {
         status: Arc<Status>,
     ) -> Producer {
         Producer {
-            plan,
             past: if position.stream.is_some() { Past::Checkpoint } else { Past::Nothing },
             has_given_up_position: false,
+            leaves_out_unfit: plan.context.resume == JobResume::Skip && position.stream.is_some(),
+            left_out_until: None,
+            has_made_slot: false,
             // Before anything of a table was kept.
             has_waited: position.stream.is_some(),
+            plan,
             position,
             output,
             released,
@@ -97,8 +111,11 @@ impl Producer {
                 // The job has gone.
                 Err(error) if error.kind() == ErrorKind::Interrupted => return Ok(()),
                 Err(error) if self.may_try_again(&error) => self.wait(&error).await,
-                Err(error) if self.has_never_read() => return Err(given_up(error)),
-                Err(error) => return Err(error),
+                Err(error) => {
+                    let error = if self.has_never_read() { given_up(error) } else { error };
+                    self.leave_slot(&error).await;
+                    return Err(error);
+                }
             }
         }
     }
@@ -144,6 +161,39 @@ impl Producer {
     /// Returns whether what follows the position comes from the stream, which is the same again after a connection was lost.
     fn is_streaming(&self) -> bool {
         self.position.stream.is_some() && self.position.tables.values().all(TableSnapshot::is_complete)
+    }
+
+    /// Notes how far the server's log is written when the stream is opened.
+    pub(super) fn opens_at(&mut self, written: Lsn) {
+        if self.leaves_out_unfit {
+            self.left_out_until.get_or_insert(written);
+        }
+    }
+
+    /// Returns whether a change is left out if it does not fit, because the user has said to go on without.
+    pub(super) fn leaves_out(&self, commit: Lsn) -> bool {
+        self.left_out_until.is_some_and(|until| commit < until)
+    }
+
+    /// Drops the slot that was made for a job which has failed for good, if no checkpoint can name it: it would hold the server's log back
+    /// for nobody. Where one may, the user decides.
+    async fn leave_slot(&mut self, error: &Error) {
+        // After a lost connection the job is started again, and the server does not answer.
+        if !self.has_made_slot || error.kind() == ErrorKind::Unavailable || self.status.has_checkpoint() {
+            return;
+        }
+        let plan = Arc::clone(&self.plan);
+        let slot = format!("Replication slot {} of Postgres '{}'", plan.slot, plan.server.name());
+        if !self.output.has_told_position()
+            && let Ok(Ok(())) = timeout(DROP_WAIT, plan.drop_slot()).await
+        {
+            self.tell(&format!("{slot} is dropped again, as nothing was written of what it has"));
+            return;
+        }
+        self.warn(&format!(
+            "{slot} stays, and holds the server's log back. If the job is not to be started again: SELECT pg_drop_replication_slot('{}');",
+            plan.slot
+        ));
     }
 
     async fn wait(&mut self, error: &Error) {

@@ -19,7 +19,7 @@ use super::position::StreamPosition;
 use super::preparation::Prepared;
 use super::producer::Producer;
 use super::read_plan::ReadPlan;
-use super::table_routes::{Defined, Earlier, TableRoutes};
+use super::table_routes::{Defined, Earlier, TableRoutes, Unfit};
 use super::transaction::OpenTransaction;
 use crate::connector::postgres::change_decoder::{ChangeDecoder, Transaction};
 use crate::connector::postgres::connection::ReplicationSession;
@@ -74,6 +74,8 @@ pub(super) struct StreamPhase<'a> {
     transaction: Option<OpenTransaction>,
     /// The bytes of the open transaction that went out behind the last boundary.
     open_bytes: usize,
+    /// How far the server's log was written when the stream was opened.
+    opened_at: Lsn,
     /// Near which the numbers of transactions are.
     xid_near: u64,
     /// Until the connection has shown that it is good for something.
@@ -119,15 +121,16 @@ impl<'a> StreamPhase<'a> {
         let Some(mut position) = producer.position.stream.clone() else {
             return Err(Error::internal("changes are to be read without a slot"));
         };
-        let stream = match held {
+        let (stream, opened_at) = match held {
             // Its position is the server's own.
-            Some(held) => held.start().await?,
+            Some(held) => (held.start().await?, position.lsn),
             None => {
                 let publication = &plan.stream.publication;
                 let mut session =
                     ReplicationSession::open(&plan.server, &plan.slot, publication, position.lsn).await?;
                 check_identity(&plan, &mut position, &mut session).await?;
-                PgWalStream::of_session(session, &plan.slot).await?
+                let written = session.identity().flushed;
+                (PgWalStream::of_session(session, &plan.slot).await?, written)
             }
         };
         let Prepared { client, tables, types, .. } = prepared;
@@ -138,7 +141,9 @@ impl<'a> StreamPhase<'a> {
             plan.tables.iter().map(|table| ChangeDecoder::new(table.shape.clone(), database)).collect();
         let now = Instant::now();
         producer.status.streaming();
+        producer.opens_at(opened_at);
         Ok(StreamPhase {
+            opened_at,
             // The stream's transactions lie before it, by less than half of what their numbers tell apart.
             xid_near: next_transaction(&plan.server, &client).await?,
             trial: Some(Trial { from: position.clone(), since: now }),
@@ -305,9 +310,14 @@ impl<'a> StreamPhase<'a> {
         if self.routes.may_be_read(relation) || self.routes.has_other_name(relation) {
             self.needs_boundary |= answered(&plan, check_followed(self.producer, &self.client)).await?;
         }
+        let unfit = match self.transaction.as_ref().map(|transaction| transaction.commit) {
+            Some(commit) if self.producer.leaves_out(commit) => Unfit::LeftOut,
+            Some(commit) if commit < self.opened_at => Unfit::Before,
+            _ => Unfit::Now,
+        };
         let position = &mut self.producer.position;
         let (decoders, types) = (&mut self.decoders, &mut self.types);
-        let defined = self.routes.define(relation, decoders, types, &self.client, position);
+        let defined = self.routes.define(relation, decoders, types, &self.client, position, unfit);
         let defined = plan.server.in_time("looking at its tables", LOOK_UP_WAIT, defined).await?;
         self.take_defined(defined);
         Ok(())
@@ -334,7 +344,7 @@ impl<'a> StreamPhase<'a> {
     #[inline]
     fn insert(&mut self, oid: u32, new: Tuple<'_>) -> Result<()> {
         let Some((xid, transaction)) = self.new_change()? else { return Ok(()) };
-        for route in self.routes.of(oid) {
+        for route in self.routes.taking(oid) {
             let decoder = &mut self.decoders[route.declared];
             if route.counts_new(decoder, xid, &new)? {
                 decoder.insert(oid, new, transaction)?;
@@ -346,7 +356,7 @@ impl<'a> StreamPhase<'a> {
     #[inline]
     fn update(&mut self, oid: u32, old: Option<OldTuple<'_>>, new: Tuple<'_>) -> Result<()> {
         let Some((xid, transaction)) = self.new_change()? else { return Ok(()) };
-        for route in self.routes.of(oid) {
+        for route in self.routes.taking(oid) {
             let decoder = &mut self.decoders[route.declared];
             let emits = route.counts(decoder, xid, old.as_ref(), &new)?;
             decoder.update(oid, old, new, emits, transaction)?;
@@ -357,7 +367,7 @@ impl<'a> StreamPhase<'a> {
     #[inline]
     fn delete(&mut self, oid: u32, old: OldTuple<'_>) -> Result<()> {
         let Some((xid, transaction)) = self.new_change()? else { return Ok(()) };
-        for route in self.routes.of(oid) {
+        for route in self.routes.taking(oid) {
             let decoder = &mut self.decoders[route.declared];
             if route.counts_old(decoder, xid, &old)? {
                 decoder.delete(oid, old, transaction)?;
@@ -369,6 +379,7 @@ impl<'a> StreamPhase<'a> {
     /// Takes a TRUNCATE as the tables' options say, unless what was read of a table is from after it.
     async fn truncate(&mut self, oids: &[u32]) -> Result<()> {
         let Some((xid, _)) = self.new_change()? else { return Ok(()) };
+        let is_passed = self.transaction.is_some_and(|open| self.producer.leaves_out(open.commit));
         let mut cleared = BTreeSet::new();
         for oid in oids {
             for route in self.routes.of(*oid) {
@@ -385,6 +396,12 @@ impl<'a> StreamPhase<'a> {
                     }
                     TruncatePolicy::Delete if coverage == Coverage::Nothing => {
                         cleared.insert(route.declared);
+                    }
+                    TruncatePolicy::Fail if is_passed => {
+                        self.producer.warn(&format!(
+                            "Table {} was truncated: what was written of it before stays, because 'lakehead.job.resume' = 'skip'",
+                            route.label()
+                        ));
                     }
                     TruncatePolicy::Delete => return Err(truncated_while_read(&route.label())),
                     TruncatePolicy::Fail => return Err(truncated(&route.label())),
@@ -494,7 +511,7 @@ impl<'a> StreamPhase<'a> {
 #[cold]
 fn truncated(label: &str) -> Error {
     Error::rejected(format!("table {label} was truncated")).hint(
-        "To go on, SET 'lakehead.job.resume' = 'resnapshot' and start the job again: what was written is replaced. For the next time, 'lakehead.postgres.truncate' = 'delete' takes the rows of a table with a primary key away, and 'ignore' keeps them.",
+        "To go on, start the job again: with SET 'lakehead.job.resume' = 'resnapshot' it reads the tables anew and replaces what it has written, with SET 'lakehead.job.resume' = 'skip' what was written of the table before stays. For the next time, 'lakehead.postgres.truncate' = 'delete' takes the rows of a table with a primary key away, and 'ignore' keeps them.",
     )
 }
 

@@ -7,7 +7,7 @@ use hashbrown::{HashMap, HashSet};
 use tokio_postgres::Client;
 
 use super::position::{ReaderPosition, TableKey};
-use super::preparation::{comes_later, is_former_partition};
+use super::preparation::{comes_later, is_former_partition, with_ways_on};
 use super::read_plan::ReadPlan;
 use crate::connector::postgres::change_decoder::{ChangeDecoder, Emits};
 use crate::connector::postgres::connection::PgServer;
@@ -15,10 +15,11 @@ use crate::connector::postgres::mutation::Rule;
 use crate::connector::postgres::pg_types::PgTypes;
 use crate::connector::postgres::pgoutput::{OldTuple, Relation, Tuple};
 use crate::connector::postgres::preflight::check_truncates_one;
+use crate::connector::postgres::slot::WAYS_PAST_A_CHANGE;
 use crate::connector::postgres::snapshot::{Coverage, TableSnapshot};
 use crate::connector::postgres::table::PgTable;
 use crate::connector::postgres::tables::{GeneratedColumns, find_tables, list_tables};
-use crate::error::Result;
+use crate::error::{Error, ErrorKind, Result};
 
 /// A table of the server, as one declared table reads it.
 #[derive(Debug)]
@@ -29,6 +30,19 @@ pub(super) struct Route {
     table: PgTable,
     /// What of it has been read; None once every change counts.
     snapshot: Option<TableSnapshot>,
+    /// Whether its changes are left out, because they were made before it fitted the declared table.
+    is_left_out: bool,
+}
+
+/// What becomes of a description that does not fit a declared table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unfit {
+    /// The table is so now: the job fails.
+    Now,
+    /// The table was so when changes were made that are still to be read: the job fails.
+    Before,
+    /// The same, and the user has said that the job is to go on without these changes.
+    LeftOut,
 }
 
 /// The routes of all tables, by their numbers.
@@ -92,7 +106,13 @@ impl TableRoutes {
                 let key = TableKey { oid: table.oid, reader: plan.tables[declared].name.clone() };
                 let snapshot = position.tables.get(&key).filter(|state| **state != TableSnapshot::Pure);
                 let snapshot = snapshot.cloned();
-                routes.entry(table.oid).or_default().push(Route { declared, key, table, snapshot });
+                routes.entry(table.oid).or_default().push(Route {
+                    declared,
+                    key,
+                    table,
+                    snapshot,
+                    is_left_out: false,
+                });
             }
         }
         TableRoutes { plan, routes, earlier, unread: BTreeSet::new() }
@@ -101,6 +121,11 @@ impl TableRoutes {
     /// Returns who reads a table.
     pub(super) fn of(&self, oid: u32) -> &[Route] {
         self.routes.get(&oid).map_or(&[], Vec::as_slice)
+    }
+
+    /// Returns who takes the changes of a table as it is described now.
+    pub(super) fn taking(&self, oid: u32) -> impl Iterator<Item = &Route> {
+        self.of(oid).iter().filter(|route| !route.is_left_out)
     }
 
     /// Returns whether a description is that of a table that nobody reads so far, although its name is one that is read.
@@ -128,6 +153,7 @@ impl TableRoutes {
         types: &mut PgTypes,
         client: &Client,
         position: &mut ReaderPosition,
+        unfit: Unfit,
     ) -> Result<Defined> {
         let mut defined = Defined::default();
         if self.may_be_read(relation) {
@@ -139,8 +165,16 @@ impl TableRoutes {
             let failed = |error| self.plan.server.sql_error("reading its types", error);
             types.add(client, &unknown).await.map_err(failed)?;
         }
-        for route in self.of(relation.oid) {
-            defined.notices.extend(decoders[route.declared].define(relation, &route.table, types)?);
+        for route in self.routes.get_mut(&relation.oid).into_iter().flatten() {
+            let told = decoders[route.declared].define(relation, &route.table, types);
+            let is_unfit = told.as_ref().is_err_and(|error| error.kind() == ErrorKind::Validation);
+            route.is_left_out = is_unfit && unfit == Unfit::LeftOut;
+            match told {
+                Ok(notices) => defined.notices.extend(notices),
+                Err(error) if route.is_left_out => defined.notices.push(left_out(route, &error)),
+                Err(error) if is_unfit => return Err(unfit_description(route, &error, unfit)),
+                Err(error) => return Err(error),
+            }
         }
         Ok(defined)
     }
@@ -182,7 +216,7 @@ impl TableRoutes {
             check_truncates_one(&plan.server, &read.shape.table, read.settings.truncate, &tables)?;
             if let Some(table) = tables.into_iter().find(|table| table.oid == relation.oid) {
                 let key = TableKey { oid: table.oid, reader: read.name.clone() };
-                found.push(Route { declared, key, table, snapshot: None });
+                found.push(Route { declared, key, table, snapshot: None, is_left_out: false });
             }
         }
         let is_new = self.is_new(relation.oid);
@@ -268,6 +302,28 @@ impl TableRoutes {
             }
         }
     }
+}
+
+/// Says that a table does not fit, and how the job goes on.
+fn unfit_description(route: &Route, error: &Error, unfit: Unfit) -> Error {
+    if unfit == Unfit::Now {
+        return with_ways_on(error);
+    }
+    Error::validation(format!(
+        "changes of table {} are still to be read that were made when it did not fit its declaration: {}",
+        route.label(),
+        error.message()
+    ))
+    .hint(format!("It fits now: it was changed behind the job's position. {WAYS_PAST_A_CHANGE}"))
+}
+
+/// Says which changes are left out.
+fn left_out(route: &Route, error: &Error) -> String {
+    format!(
+        "Changes of table {} that were made when it did not fit its declaration are left out, because 'lakehead.job.resume' = 'skip': {}",
+        route.label(),
+        error.message()
+    )
 }
 
 /// Says that a table has come that is not read.

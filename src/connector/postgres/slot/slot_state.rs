@@ -3,7 +3,7 @@
 use tokio_postgres::Client;
 use tokio_postgres::types::PgLsn;
 
-use crate::connector::postgres::connection::PgServer;
+use crate::connector::postgres::connection::{ONE_READER, PgServer};
 use crate::connector::postgres::pgoutput::Lsn;
 use crate::error::{Error, ErrorKind, Result};
 
@@ -119,7 +119,7 @@ impl SlotState {
         if let Some(pid) = self.active_pid {
             return Err(Error::unavailable(told(format!("is active for PID {pid}")))
                 .hint(format!(
-                    "Two readers of one slot would each miss what the other takes. If that reader is one that was cut off, the server notices it within wal_sender_timeout; to end it: SELECT pg_terminate_backend({pid});"
+                    "{ONE_READER} If that reader is one that was cut off, the server notices it within wal_sender_timeout; to end it: SELECT pg_terminate_backend({pid});"
                 )));
         }
         Ok(())
@@ -193,6 +193,9 @@ impl SlotState {
 
 /// How a job goes on whose changes are lost.
 pub(in crate::connector::postgres) const WAYS_ON: &str = "Then start the job again: with SET 'lakehead.job.resume' = 'resnapshot' it reads the tables anew and replaces what it has written, with SET 'lakehead.job.resume' = 'skip' it goes on from now, and what changed meanwhile is missing.";
+
+/// How a job goes on that has changes before it which do not fit the declared table.
+pub(in crate::connector::postgres) const WAYS_PAST_A_CHANGE: &str = "Then start the job again: with SET 'lakehead.job.resume' = 'resnapshot' it reads the tables anew and replaces what it has written, with SET 'lakehead.job.resume' = 'skip' it leaves those changes out that were made before and do not fit. Where a column was only dropped, 'latest' is enough: it goes on where it was.";
 
 /// Drops a slot; one that is not there is none to be dropped.
 ///

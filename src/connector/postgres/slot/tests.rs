@@ -43,6 +43,20 @@ async fn a_slot_is_made_found_and_dropped() {
 }
 
 #[tokio::test]
+async fn a_slot_that_somebody_else_has_just_made_is_refused_with_what_to_do() {
+    TestDatabase::with(async |database| {
+        let name = &database.name;
+        let held = create_slot(&database.server, &new_slot(name, false)).await.unwrap();
+        let error = create_slot(&database.server, &new_slot(name, false)).await.err().unwrap();
+        assert_eq!(error.kind(), ErrorKind::Rejected);
+        assert!(error.message().ends_with("already exists"), "{error}");
+        assert!(error.hint_text().unwrap().contains("give each job its own 'slot.name'"), "{error}");
+        drop(held);
+    })
+    .await;
+}
+
+#[tokio::test]
 async fn a_name_that_begins_with_a_digit_is_taken() {
     TestDatabase::with(async |database| {
         let name = format!("1_{}", database.name);

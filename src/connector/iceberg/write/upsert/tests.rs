@@ -462,7 +462,7 @@ async fn a_table_that_is_dropped_or_replaced_under_a_job_is_told() {
     job.write(&inserts(&[row(2, "a", 0)])).await.unwrap();
     std::fs::remove_dir_all(warehouse.folder().join("db/t")).unwrap();
     let error = job.prepare().await.unwrap_err();
-    assert!(error.message().contains("was dropped while it was written"), "{error}");
+    assert!(error.message().contains("was dropped or renamed while it was written"), "{error}");
     assert_eq!(job.saved.len(0), 1, "the checkpoint before is there");
 }
 

@@ -82,11 +82,20 @@ impl Comparison {
     ) -> FollowedTable {
         if before.is_there() {
             let readers: Vec<String> = readers.iter().map(|reader| format!("'{}'", reader.name)).collect();
+            let (readers, label) = (readers.join(", "), before.label());
+            // Where the table has its name still, it is the declaration that has changed.
+            let (what, how) = match seen.label() == label {
+                true => (
+                    format!("Table {label} is not matched by {readers} any more, as that is declared now"),
+                    "on",
+                ),
+                false => (
+                    format!("Table {label} is {} now, which {readers} does not match", seen.label()),
+                    "under that name",
+                ),
+            };
             self.notices.push(format!(
-                "Table {} is {} now, which {} does not match: what was written of it stays, and its changes are not read any more. To read it under that name: let 'schema-name' and 'table-name' match it, SET 'lakehead.job.resume' = 'resnapshot', and start the job again",
-                before.label(),
-                seen.label(),
-                readers.join(", ")
+                "{what}: what was written of it stays, and its changes are not read any more. To read it {how}: let 'schema-name' and 'table-name' match it, SET 'lakehead.job.resume' = 'resnapshot', and start the job again"
             ));
         }
         FollowedTable { presence: Presence::Renamed, ..before.clone() }

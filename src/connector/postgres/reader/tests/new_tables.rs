@@ -90,3 +90,25 @@ async fn what_was_written_is_replaced_by_what_tables_hold_in_every_mode() {
         .await;
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_is_declared_otherwise_is_not_said_to_have_another_name() {
+    TestDatabase::with(async |database| {
+        create(database, "t1", 1).await;
+        create(database, "t2", 1).await;
+        let mut job = ReadingJob::start(database, ANEW);
+        job.rows(2).await;
+        let position = job.position.clone();
+        job.end(database).await;
+        let options = [("table-name", "t2")];
+        let start = Start { options: &options, position: Some(&position), ..ANEW };
+        let mut job = ReadingJob::start(database, start);
+        job.said("any more, as that is declared now").await;
+        let told = job.told();
+        assert!(
+            told.contains("Table public.t1 is not matched by") && !told.contains("is public.t1 now"),
+            "{told}"
+        );
+    })
+    .await;
+}

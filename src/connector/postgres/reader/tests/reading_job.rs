@@ -167,6 +167,11 @@ impl ReadingJob {
         timeout(DEADLINE, taking).await.expect("it fails")
     }
 
+    /// Returns what it has told the user.
+    pub(super) fn told(&self) -> String {
+        self.printed.text()
+    }
+
     /// Takes what comes until it has said something.
     pub(super) async fn said(&mut self, part: &str) {
         let taking = async {
