@@ -11,7 +11,7 @@
 //!
 //! Whether a file is news is told by sequence numbers: those up to the last snapshot's are known, and of the later ones those of our
 //! own snapshots. A snapshot is our own if its marker names our lineage, or the one in which the checkpoint was made that the job has
-//! gone on from, up to that checkpoint. What is not known to be our own any more because it has expired is news: reading a file once
+//! gone on from, up to that checkpoint; those from before the index was begun anew are others' to it. What is not known to be our own any more because it has expired is news: reading a file once
 //! more is never wrong. Where the last snapshot is not among the ancestors of the current one, the table was set back, and everything
 //! is read anew.
 
@@ -27,6 +27,7 @@ use iceberg::spec::{SnapshotRef, TableMetadata};
 use super::key_positions::{KeyPositions, RowPosition};
 use super::known_snapshot::{KnownSnapshot, Newer};
 use super::row_identity::{Identified, RowIdentity};
+use super::synced_groups::{Restored, Synced};
 use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
 use crate::connector::iceberg::scan::{LiveFile, live_files, read_keys};
 use crate::connector::iceberg::snapshot_history::head;
@@ -79,8 +80,10 @@ pub(super) struct IndexSync {
     /// None as long as the index holds only what was written or asked for.
     known: Option<KnownSnapshot>,
     own: Lineage,
-    /// The lineage in which the checkpoint was made, if that is another.
+    /// The lineage in which the checkpoint was made.
     restored: Option<Lineage>,
+    /// The sequence number up to which commits of our lineages are as others' to the index: it was begun anew after them.
+    begun_after: i64,
     pending: Vec<Pending>,
     ownership: Ownership,
     branch: Option<String>,
@@ -104,15 +107,22 @@ enum History {
 }
 
 impl IndexSync {
-    /// Makes the record of an index that knows nothing yet.
+    /// Makes the record of an index that knows nothing yet. What its lineage has committed to the table so far is not in it, unless
+    /// the index goes on from a checkpoint.
     pub(super) fn new(
+        metadata: &TableMetadata,
         lineage: String,
         ownership: Ownership,
         branch: Option<String>,
         is_exact: bool,
     ) -> IndexSync {
         let own = Lineage { name: lineage, checkpoint: 0 };
+        let is_own = |snapshot: &&SnapshotRef| {
+            committed_checkpoint(snapshot).is_some_and(|(lineage, _)| lineage == own.name)
+        };
+        let earlier = metadata.snapshots().filter(is_own).map(|snapshot| snapshot.sequence_number());
         IndexSync {
+            begun_after: earlier.max().unwrap_or_default(),
             known: None,
             own,
             restored: None,
@@ -124,23 +134,16 @@ impl IndexSync {
         }
     }
 
-    /// Goes on from a checkpoint that was made in a lineage.
-    pub(super) fn restore(&mut self, known: Option<KnownSnapshot>, lineage: Option<Lineage>) {
-        self.known = known;
-        match lineage {
-            Some(lineage) if lineage.name == self.own.name => self.own.checkpoint = lineage.checkpoint,
-            lineage => self.restored = lineage,
-        }
+    /// Goes on from a checkpoint.
+    pub(super) fn restore(&mut self, restored: Restored) {
+        self.known = restored.known;
+        self.begun_after = restored.begun_after;
+        self.restored = restored.lineage;
     }
 
-    /// Returns the snapshot that the index stands for.
-    pub(super) fn known(&self) -> Option<KnownSnapshot> {
-        self.known
-    }
-
-    /// Returns our lineage with the last checkpoint that is in the index.
-    pub(super) fn lineage(&self) -> &Lineage {
-        &self.own
+    /// Returns what the index stands for.
+    pub(super) fn synced(&self) -> Synced {
+        Synced { known: self.known, lineage: self.own.clone(), begun_after: self.begun_after }
     }
 
     /// Says that a checkpoint is being prepared: what our lineage has committed before is in the index, or has no rows of this writer.
@@ -219,7 +222,8 @@ impl IndexSync {
     fn is_own(&self, snapshot: &SnapshotRef) -> bool {
         let Some((lineage, checkpoint)) = committed_checkpoint(snapshot) else { return false };
         let is_of = |of: &Lineage| of.name == lineage && checkpoint <= of.checkpoint;
-        is_of(&self.own) || self.restored.as_ref().is_some_and(is_of)
+        snapshot.sequence_number() > self.begun_after
+            && (is_of(&self.own) || self.restored.as_ref().is_some_and(is_of))
     }
 
     /// Lets files that mean nothing any more die, and returns those that have to be read.

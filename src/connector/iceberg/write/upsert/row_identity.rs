@@ -107,6 +107,23 @@ impl RowIdentity {
         self.columns.iter().map(|column| column.id).collect()
     }
 
+    /// Describes all that says which row an index knows under which key, and which writer gets it: state that was made by another
+    /// identity would be looked up in vain.
+    pub(super) fn fingerprint(&self) -> String {
+        let column = |column: &IdentityColumn| {
+            let IdentityColumn { name, id, data_type, written, .. } = column;
+            format!("{id} {name} {} as {written}", nullable(data_type))
+        };
+        let columns = self.columns.iter().map(column).collect::<Vec<_>>().join(", ");
+        match &self.kind {
+            IdentityKind::Key { distribution } => {
+                let ids = distribution.iter().map(|column| self.columns[*column].id.to_string());
+                format!("key ({columns}) by ({})", ids.collect::<Vec<_>>().join(", "))
+            }
+            IdentityKind::Row { .. } => format!("row ({columns})"),
+        }
+    }
+
     /// Returns the types of the columns of the index.
     pub(super) fn key_types(&self) -> Vec<ArrowType> {
         match &self.kind {
@@ -410,6 +427,20 @@ mod tests {
         assert_eq!(identity.of_read(&beyond, 40).unwrap().groups.unwrap().len(), 40);
         let identity = RowIdentity::of_key(&columns, &schema, &[2, 3], &[2, 3]).unwrap();
         assert_eq!(identity.groups(&beyond[2..], 40).unwrap().len(), 40);
+    }
+
+    #[test]
+    fn a_fingerprint_tells_the_columns_their_types_and_the_distribution() {
+        let (columns, schema, _) = narrower();
+        let of_key = |key: &[usize], distribution: &[usize]| {
+            RowIdentity::of_key(&columns, &schema, key, distribution).unwrap().fingerprint()
+        };
+        assert_eq!(of_key(&[2], &[2]), "key (3 id Int32 as Int8) by (3)");
+        let all =
+            [of_key(&[2], &[2]), of_key(&[2, 1], &[2, 1]), of_key(&[2, 1], &[2]), of_key(&[2, 1], &[1])];
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+        let of_row = RowIdentity::of_row(&columns, &schema).unwrap().fingerprint();
+        assert!(of_row.starts_with("row (1 at Timestamp(µs) as Timestamp(ms), "), "{of_row}");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use iceberg::TableUpdate;
 use iceberg::spec::{FormatVersion, NestedField, PrimitiveType, Schema, Type};
 
-use super::testing::{Job, Layout, OtherEngine, Row, Warehouse, ident, row, sink};
+use super::testing::{Job, Layout, OtherEngine, Row, Warehouse, ident, row, sink, sink_by};
 use crate::changelog::RowKind::{Delete, Insert, UpdateAfter, UpdateBefore};
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::connector::DynamicTableSink;
@@ -100,6 +100,61 @@ async fn a_checkpoint_without_rows_commits_nothing() {
     job.write(&[(Delete, row(7, "nobody", 0))]).await.unwrap();
     job.checkpoint().await.unwrap();
     assert_eq!(snapshots(&warehouse).await, 0);
+}
+
+#[tokio::test]
+async fn rows_without_a_key_are_found_also_after_their_types_have_changed() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = Job::start(&warehouse, false, 2, JOB, None).await.unwrap();
+    let rows: Vec<Row> = (0..20).map(|id| row(id, "a", id)).collect();
+    for half in rows.chunks(10) {
+        job.write(&inserts(half)).await.unwrap();
+        job.checkpoint().await.unwrap();
+    }
+    let field = |id, name, of| Arc::new(NestedField::optional(id, name, Type::Primitive(of)));
+    let wider = [
+        field(1, "id", PrimitiveType::Int),
+        field(2, "v", PrimitiveType::String),
+        field(3, "p", PrimitiveType::Long),
+    ];
+    set_schema(&warehouse, Schema::builder().with_fields(wider).build().unwrap()).await;
+    for (before, after) in [("a", "b"), ("b", "c"), ("c", "d")] {
+        job = Job::start(&warehouse, false, 2, JOB, Some(job.saved)).await.unwrap();
+        // Some at a time, so that a writer may have nothing to do.
+        for id in [1, 11, 12] {
+            job.write(&[(UpdateBefore, row(id, before, id)), (UpdateAfter, row(id, after, id))])
+                .await
+                .unwrap();
+            job.checkpoint().await.unwrap();
+        }
+    }
+    let mut expected = rows;
+    [1, 11, 12].into_iter().for_each(|id| expected[id].1 = Some("d".to_owned()));
+    assert_eq!(warehouse.rows().await, expected);
+}
+
+#[tokio::test]
+async fn keys_are_read_anew_where_rows_come_to_writers_in_another_way() {
+    let warehouse = Warehouse::new(&Layout { is_partitioned: true, ..Layout::default() }).await;
+    let ways: [&[(&str, &str)]; 2] = [&[], &[("distribution-mode", "none")]];
+    let mut saved = None;
+    for (round, way) in ways.iter().cycle().take(4).enumerate() {
+        let sink = sink_by(&warehouse.table().await, &["id", "p"], way).unwrap();
+        assert_eq!(sink.distribution(&[0, 2], ChangelogMode::UPSERT).len(), 1 + round % 2);
+        let mut job = Job::start_sink(sink, ChangelogMode::UPSERT, vec![0, 2], 2, JOB, saved).await.unwrap();
+        let rows: Vec<Row> = (0..30).map(|id| row(id, &format!("v{round}"), id % 3)).collect();
+        for part in [&rows[..1], &rows] {
+            job.write(&inserts(part)).await.unwrap();
+            job.checkpoint().await.unwrap();
+        }
+        assert_eq!(warehouse.rows().await, rows, "round {round}");
+        saved = Some(job.saved);
+    }
+}
+
+async fn set_schema(warehouse: &Warehouse, schema: Schema) {
+    let updates = vec![TableUpdate::AddSchema { schema }, TableUpdate::SetCurrentSchema { schema_id: -1 }];
+    warehouse.catalog.commit_table(&ident(), Vec::new(), updates).await.unwrap();
 }
 
 /// Returns a figure of the current snapshot's summary.
@@ -474,9 +529,7 @@ async fn a_column_that_is_added_is_null_and_one_that_is_dropped_ends_the_job() {
     job.checkpoint().await.unwrap();
     let alter = async |fields: Vec<NestedField>| {
         let schema = Schema::builder().with_fields(fields.into_iter().map(Arc::new)).build().unwrap();
-        let updates =
-            vec![TableUpdate::AddSchema { schema }, TableUpdate::SetCurrentSchema { schema_id: -1 }];
-        warehouse.catalog.commit_table(&ident(), Vec::new(), updates).await.unwrap();
+        set_schema(&warehouse, schema).await;
     };
     let field = |id, name, of| NestedField::optional(id, name, Type::Primitive(of));
     // A key that became wider, a column under another name, and a new one.
