@@ -151,9 +151,12 @@ impl IndexSync {
         self.own.checkpoint = checkpoint;
     }
 
-    /// Notes what was prepared: data files that are in the index, and in no snapshot yet.
+    /// Notes what was prepared: data files that are in the index, and in no snapshot yet. Where there are none there is nothing to
+    /// wait for, and what comes to nothing is never committed.
     pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: HashSet<i64>) {
-        self.pending.push(Pending { id, checkpoint, files });
+        if !files.is_empty() {
+            self.pending.push(Pending { id, checkpoint, files });
+        }
     }
 
     /// Returns whether the index holds positions that may not stay in it, and forgets that: they point into what a file held before it
@@ -375,4 +378,21 @@ pub(super) fn wanted_keys(
     let columns = identity.ids().into_iter().zip(keys).map(column).collect::<Result<Vec<_>>>()?;
     let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Layout, Warehouse};
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_no_data_files_is_not_waited_for() {
+        let table = Warehouse::new(&Layout::default()).await.table().await;
+        let ownership = Ownership { writer: 0, writer_count: 1 };
+        let mut sync = IndexSync::new(table.metadata(), "job".to_owned(), ownership, None, false);
+        sync.prepared("deletes".to_owned(), 1, HashSet::new());
+        assert!(sync.pending.is_empty());
+        sync.prepared("rows".to_owned(), 2, HashSet::from([7]));
+        assert_eq!(sync.pending.len(), 1);
+    }
 }
