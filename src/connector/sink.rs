@@ -196,6 +196,19 @@ pub trait Committer: Send {
         Ok(())
     }
 
+    /// Returns what tells the place that is written from another one that has its name; None if nothing does. A checkpoint keeps it.
+    fn place(&self) -> Option<String> {
+        None
+    }
+
+    /// Sees that the place is that of a checkpoint from which the job goes on: what `place` returned then.
+    ///
+    /// # Errors
+    /// It is another one, which lacks what was written before the checkpoint.
+    fn check_place(&self, _place: &str, _checkpoint: CheckpointId) -> Result<()> {
+        Ok(())
+    }
+
     /// Says that the job has ended and that its checkpoints are gone: nobody will ask any more what of them was committed.
     async fn forget_commits(&mut self) -> Result<()> {
         Ok(())

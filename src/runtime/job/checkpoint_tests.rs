@@ -229,6 +229,27 @@ fn what_failed_checkpoints_hold_is_in_the_next_one() {
 }
 
 #[test]
+fn a_job_does_not_go_on_where_another_place_has_come_for_that_of_its_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Arc::new(KeepingSink::new());
+    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    run(async {
+        let job = start(&source, &sink, checkpointed(1, folder.path(), false)).await.unwrap();
+        sink.wait_for_rows(1).await;
+        let mode = StopMode::Savepoint { folder: folder.path().join("save"), drain: false };
+        // It holds nothing that is still to be committed.
+        let path = job.stop(mode).await.unwrap().unwrap();
+        let goes_on = from(checkpointed(1, folder.path(), false), path);
+        let job = start(&source, &sink, goes_on.clone()).await.unwrap();
+        job.stop(StopMode::Cancel).await.unwrap();
+        sink.replace();
+        let error = start(&source, &sink, goes_on).await.err().unwrap();
+        assert!(error.message().starts_with("not the place of checkpoint "), "{error}");
+    });
+}
+
+#[test]
 fn a_job_that_ends_leaves_no_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(KeepingSink::new());

@@ -76,6 +76,11 @@ pub(super) async fn discard(store: CheckpointStore) {
     }
 }
 
+/// Returns the name under which a checkpoint keeps which place a sink writes.
+pub(super) fn place_key(uid: &str) -> String {
+    format!("place of sink '{uid}'")
+}
+
 /// What a checkpoint is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CheckpointPurpose {
@@ -186,7 +191,7 @@ impl Coordinator {
                 operators,
                 sources: self.by_uid(&positions),
                 committables: self.by_uid(&self.uncommitted),
-                extra: BTreeMap::new(),
+                extra: self.places(),
             };
             match store.with(move |store| store.write_checkpoint(data)).await {
                 Ok(summary) => written = Some(summary),
@@ -229,6 +234,14 @@ impl Coordinator {
                 let _ = hears.await;
             }
         }
+    }
+
+    /// Returns which places the sinks write.
+    fn places(&self) -> BTreeMap<String, String> {
+        let place = |(sink, committer): (&NodeId, &Box<dyn Committer>)| {
+            Some((place_key(&self.uids[*sink]), committer.place()?))
+        };
+        self.committers.iter().filter_map(place).collect()
     }
 
     fn by_uid<T: Clone>(&self, by_node: &BTreeMap<NodeId, T>) -> BTreeMap<String, T> {

@@ -212,6 +212,8 @@ pub(super) struct KeepingSink {
     commit_count: watch::Sender<usize>,
     /// How often writers have prepared.
     prepare_count: watch::Sender<usize>,
+    /// What is written.
+    place: Mutex<String>,
 }
 
 impl KeepingSink {
@@ -225,6 +227,7 @@ impl KeepingSink {
             lost_commits: AtomicUsize::new(0),
             commit_count: watch::Sender::new(0),
             prepare_count: watch::Sender::new(0),
+            place: Mutex::new("first".to_owned()),
         }
     }
 
@@ -241,6 +244,11 @@ impl KeepingSink {
     pub(super) fn losing_commits(self, count: usize) -> KeepingSink {
         self.lost_commits.store(count, Ordering::SeqCst);
         self
+    }
+
+    /// Puts another place where this one was.
+    pub(super) fn replace(&self) {
+        *self.place.lock().unwrap() = "second".to_owned();
     }
 
     /// Waits until so many commits have landed.
@@ -360,6 +368,19 @@ impl Committer for KeepingCommitter {
         let lost =
             self.0.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lost| lost.checked_sub(1));
         if lost.is_ok() { Err(Error::unavailable("the answer to a commit was lost")) } else { Ok(()) }
+    }
+
+    fn place(&self) -> Option<String> {
+        Some(self.0.place.lock().unwrap().clone())
+    }
+
+    fn check_place(&self, place: &str, checkpoint: CheckpointId) -> Result<()> {
+        let is_same = self.place().as_deref() == Some(place);
+        if is_same {
+            Ok(())
+        } else {
+            Err(Error::rejected(format!("not the place of checkpoint {checkpoint}")))
+        }
     }
 }
 

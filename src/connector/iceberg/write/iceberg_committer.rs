@@ -22,7 +22,7 @@ use crate::connector::iceberg::commit::{
 };
 use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::{Committable, Committer, CompletedCheckpoint};
+use crate::connector::{CheckpointId, Committable, Committer, CompletedCheckpoint};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Stands for the number of a writer in the names of what the committer writes itself.
@@ -108,6 +108,16 @@ pub(super) async fn discard_files(table: &IcebergTable, files: &[TableFile]) {
     if let Err(error) = table.files().delete_all(paths.collect::<Vec<_>>()).await {
         warn!(table = %table.ident(), %error, "files that were written and are not committed stay");
     }
+}
+
+/// Returns the error of a table that has taken the place of the one that a checkpoint was written for.
+fn another_table(table: &IcebergTable, checkpoint: CheckpointId) -> Error {
+    let message = format!(
+        "Iceberg table '{}' is another one than checkpoint {checkpoint} was written for",
+        table.ident()
+    );
+    Error::new(ErrorKind::State, message)
+        .hint("It was dropped and created anew. Start the job again without its checkpoints.")
 }
 
 /// Whether a commit comes for the first time or after a crash.
@@ -219,15 +229,7 @@ impl IcebergCommitter {
         let metadata = table.metadata();
         let foreign = group.prepared.iter().find(|member| member.prepared.table != metadata.uuid());
         if let Some(foreign) = foreign {
-            return Err(Error::new(
-                ErrorKind::State,
-                format!(
-                    "Iceberg table '{}' is another one than checkpoint {} was written for",
-                    table.ident(),
-                    foreign.prepared.checkpoint
-                ),
-            )
-            .hint("It was dropped and created anew. Start the job again without its checkpoints."));
+            return Err(another_table(table, foreign.prepared.checkpoint));
         }
         let is_pending = |member: &&Member| {
             let prepared = &member.prepared;
@@ -391,6 +393,17 @@ impl Committer for IcebergCommitter {
         let metadata = table.metadata();
         let settings = WriteSettings::new(&self.options.properties(metadata), metadata)?;
         remove_orphans(&table, &settings.data_folder, sink_id, &kept).await
+    }
+
+    fn place(&self) -> Option<String> {
+        Some(self.table.metadata().uuid().to_string())
+    }
+
+    fn check_place(&self, place: &str, checkpoint: CheckpointId) -> Result<()> {
+        if self.place().as_deref() == Some(place) {
+            return Ok(());
+        }
+        Err(another_table(&self.table, checkpoint))
     }
 
     async fn forget_commits(&mut self) -> Result<()> {

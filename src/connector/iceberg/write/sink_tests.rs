@@ -305,6 +305,24 @@ async fn a_table_that_was_dropped_and_made_anew_is_another_one() {
 }
 
 #[tokio::test]
+async fn a_checkpoint_knows_its_table_also_where_it_has_prepared_nothing() {
+    let warehouse = plain().await;
+    let place = async || {
+        let committer = warehouse.sink(&[], &[], false).await.open_committer(context("a")).await.unwrap();
+        let place = committer.place().unwrap();
+        (committer, place)
+    };
+    let (committer, before) = place().await;
+    committer.check_place(&before, 7).unwrap();
+    warehouse.alter(vec![TableUpdate::AssignUuid { uuid: uuid::Uuid::new_v4() }]).await;
+    let (committer, after) = place().await;
+    committer.check_place(&after, 7).unwrap();
+    let error = refusal(committer.check_place(&before, 7));
+    assert_eq!(error.message(), "Iceberg table 'db.t' is another one than checkpoint 7 was written for");
+    assert!(error.hint_text().unwrap().contains("dropped and created anew"));
+}
+
+#[tokio::test]
 async fn a_store_that_fails_leaves_nothing_visible_and_the_rows_can_be_written_again() {
     let warehouse = plain().await;
     let sink = warehouse.sink(&[], &[], false).await;

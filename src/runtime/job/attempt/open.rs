@@ -19,7 +19,7 @@ use crate::options::JobResume;
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
 use crate::runtime::job::blueprint::{Sink, Writers};
-use crate::runtime::job::coordinator::Coordinator;
+use crate::runtime::job::coordinator::{Coordinator, place_key};
 use crate::runtime::job::exchange::Exchange;
 use crate::runtime::job::intake::{EpochLimits, Intake, OpenReader};
 use crate::runtime::job::source_task::{FRAMES_AHEAD, SourceItem, SourceTask};
@@ -170,6 +170,9 @@ async fn open_committers(
         let prepared = manifest.and_then(|manifest| manifest.committables.get(uid));
         let prepared = prepared.map_or(&[][..], Vec::as_slice);
         if let Some(manifest) = manifest {
+            if let Some(place) = manifest.extra.get(&place_key(uid)) {
+                committer.check_place(place, manifest.number)?;
+            }
             if !prepared.is_empty() {
                 let (number, positions) = (manifest.number, manifest.sources.clone());
                 let checkpoint = CompletedCheckpoint { number, positions };
