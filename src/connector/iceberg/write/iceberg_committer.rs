@@ -21,6 +21,8 @@ use crate::connector::iceberg::commit::{
     committed_key, forget, is_committed, lineage_of,
 };
 use crate::connector::iceberg::manifest::TableFile;
+use crate::connector::iceberg::scan::live_files;
+use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{CheckpointId, Committable, Committer, CompletedCheckpoint};
 use crate::error::{Error, ErrorKind, Result};
@@ -49,6 +51,8 @@ pub(super) struct IcebergCommitter {
 struct Group {
     prepared: Vec<Member>,
     marker: CommitMarker,
+    /// The ids of those that have landed and of which no mark in the table tells any more.
+    landed: BTreeSet<String>,
 }
 
 /// A committable.
@@ -149,11 +153,12 @@ impl IcebergCommitter {
         committables: &[Committable],
         occasion: Occasion,
     ) -> Result<()> {
-        let groups = self.groups(checkpoint, committables)?;
-        for (at, group) in groups.iter().enumerate() {
+        let mut groups = self.groups(checkpoint, committables)?;
+        for at in 0..groups.len() {
             if occasion == Occasion::Recovery {
-                self.expect_files(group).await?;
+                self.look_back(&mut groups[at]).await?;
             }
+            let group = &groups[at];
             let mut plan = GroupPlan {
                 committer: self,
                 group,
@@ -195,7 +200,8 @@ impl IcebergCommitter {
             let group = match groups.iter_mut().find(of) {
                 Some(group) => group,
                 None => {
-                    groups.push(Group { prepared: Vec::new(), marker: self.marker(checkpoint, &prepared) });
+                    let marker = self.marker(checkpoint, &prepared);
+                    groups.push(Group { prepared: Vec::new(), marker, landed: BTreeSet::new() });
                     let last = groups.len() - 1;
                     &mut groups[last]
                 }
@@ -233,15 +239,42 @@ impl IcebergCommitter {
         }
         let is_pending = |member: &&Member| {
             let prepared = &member.prepared;
-            !is_committed(metadata, &prepared.lineage, prepared.checkpoint, &prepared.id)
+            !group.landed.contains(&prepared.id)
+                && !is_committed(metadata, &prepared.lineage, prepared.checkpoint, &prepared.id)
         };
         Ok(group.prepared.iter().filter(is_pending).collect())
     }
 
-    /// Sees that files which are still to be committed are there.
-    async fn expect_files(&self, group: &Group) -> Result<()> {
+    /// Finds what of a group has landed a long time ago, and sees that the files of the rest are there.
+    async fn look_back(&self, group: &mut Group) -> Result<()> {
         let table = self.table.reload().await?;
-        let pending = self.pending(group, &table)?;
+        if self.pending(group, &table)?.is_empty() {
+            return Ok(());
+        }
+        // The marks go: snapshots expire, and a run that goes on from this one takes its property away. Files that are in the table
+        // can only have come with the commit, and would be there twice.
+        let live = self.live_paths(&table).await?;
+        let is_live = |member: &&Member| member.prepared.paths().any(|path| live.contains(path));
+        let landed = group.prepared.iter().filter(is_live).map(|member| member.prepared.id.clone());
+        group.landed = landed.collect();
+        self.expect_files(&self.pending(group, &table)?, &table).await
+    }
+
+    /// Returns where the data files are that the table has now, and the files of position deletes.
+    async fn live_paths(&self, table: &IcebergTable) -> Result<HashSet<String>> {
+        let head = head(table.metadata(), self.options.branch.as_deref());
+        let Some(head) = head else { return Ok(HashSet::new()) };
+        let mut paths = HashSet::new();
+        for live in live_files(table, Some(head.snapshot_id())).await? {
+            let deletes = live.deletes.positions.iter().map(|delete| delete.file.file.file_path().to_owned());
+            paths.extend(deletes);
+            paths.insert(live.data.file.file_path().to_owned());
+        }
+        Ok(paths)
+    }
+
+    /// Sees that files which are still to be committed are there.
+    async fn expect_files(&self, pending: &[&Member], table: &IcebergTable) -> Result<()> {
         let paths = pending.iter().flat_map(|member| member.prepared.paths());
         let paths: Vec<String> = paths.map(str::to_owned).collect();
         let look = paths.into_iter().map(|path| {

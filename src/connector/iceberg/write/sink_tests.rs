@@ -132,6 +132,29 @@ async fn a_checkpoint_of_an_earlier_run_is_committed_once_and_its_mark_goes_with
 }
 
 #[tokio::test]
+async fn what_is_in_the_table_has_landed_whatever_has_expired() {
+    let warehouse = plain().await;
+    let sink = warehouse.sink(&[], &[], false).await;
+    let first = prepare(&sink, context("old"), 5, &[(1, "a")]).await.unwrap();
+    let recover = async |run: &str| {
+        let mut committer = sink.open_committer(context(run)).await.unwrap();
+        committer.commit_after_recovery(&completed_checkpoint(5), &first).await.unwrap();
+        committer
+    };
+    let mut committer = recover("new").await;
+    let next = prepare(&sink, context("new"), 6, &[(2, "b")]).await.unwrap();
+    committer.commit(&completed_checkpoint(6), &next).await.unwrap();
+    // Another engine lets the first snapshot go, and with it the only mark.
+    let table = warehouse.other().await;
+    let head = table.metadata().current_snapshot().unwrap();
+    let expired = vec![head.parent_snapshot_id().unwrap()];
+    warehouse.alter(vec![TableUpdate::RemoveSnapshots { snapshot_ids: expired }]).await;
+    recover("again").await;
+    assert_eq!(warehouse.rows().await, ["1,a", "2,b"]);
+    assert_eq!(warehouse.files().await.len(), 2);
+}
+
+#[tokio::test]
 async fn files_that_are_gone_before_they_were_committed_are_named() {
     let warehouse = plain().await;
     let sink = warehouse.sink(&[], &[], false).await;
