@@ -74,6 +74,11 @@ impl Member {
         let upsert = Some(PreparedUpsert { lookup, data: data.clone(), deletes });
         Ok(Member { prepared, data, deletes: Vec::new(), upsert })
     }
+
+    /// Returns whether it changes nothing in the table for which it was prepared.
+    fn is_nothing(&self) -> bool {
+        self.prepared.replaced != Replaced::Everything && self.prepared.paths().next().is_none()
+    }
 }
 
 /// The commit of a group.
@@ -248,7 +253,14 @@ impl IcebergCommitter {
     /// Finds what of a group has landed a long time ago, and sees that the files of the rest are there.
     async fn look_back(&self, group: &mut Group) -> Result<()> {
         let table = self.table.reload().await?;
-        if self.pending(group, &table)?.is_empty() {
+        let pending = self.pending(group, &table)?.len();
+        if pending == 0 {
+            return Ok(());
+        }
+        // A commit that comes to nothing leaves no mark. Had it not been made, it would come to nothing all the same, as what others
+        // have added since comes after it.
+        if pending == group.prepared.len() && group.prepared.iter().all(Member::is_nothing) {
+            group.landed = group.prepared.iter().map(|member| member.prepared.id.clone()).collect();
             return Ok(());
         }
         // The marks go: snapshots expire, and a run that goes on from this one takes its property away. Files that are in the table

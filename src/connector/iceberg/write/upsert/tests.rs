@@ -352,6 +352,20 @@ async fn a_commit_is_repeated_after_a_crash_and_lands_once() {
 }
 
 #[tokio::test]
+async fn a_commit_that_came_to_nothing_does_not_delete_what_others_have_added_since() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&[(Delete, row(7, "nobody", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    OtherEngine(&warehouse).append(&[row(7, "other", 0)]).await;
+    let mut job = Job::start(&warehouse, true, 1, JOB, Some(job.saved)).await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(7, "other", 0)]);
+    job.write(&[(Delete, row(7, "other", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert!(warehouse.rows().await.is_empty());
+}
+
+#[tokio::test]
 async fn two_jobs_write_the_keys_of_one_table() {
     let warehouse = Warehouse::new(&Layout::default()).await;
     let mut jobs = Vec::new();
