@@ -103,6 +103,12 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns the last checkpoint of a sink with this id that was committed, if that is known: a job that goes on from an earlier one
+    /// must not give its checkpoints the numbers of those.
+    fn newest_commit(&self, _sink_id: &str) -> Option<CheckpointId> {
+        None
+    }
+
     /// Returns whether one writer takes all rows, so that they keep their order.
     fn has_single_writer(&self) -> bool {
         false

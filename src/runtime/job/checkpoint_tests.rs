@@ -7,10 +7,10 @@ use std::time::Duration;
 use datafusion::prelude::lit;
 
 use super::testing::*;
-use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, StopMode};
+use super::{JobHandle, JobOrigin, JobSettings, JobStatus, RestartStrategy, StopMode};
 use crate::changelog::ChangelogMode;
 use crate::error::{ErrorKind, Result};
-use crate::options::AggregatePhaseStrategy;
+use crate::options::{AggregatePhaseStrategy, JobResume};
 use crate::plan::{
     AggregateCall, AggregateFunction, Distribution, GroupAggregateSpec, JobGraph, OperatorSpec,
 };
@@ -246,6 +246,28 @@ fn a_job_does_not_go_on_where_another_place_has_come_for_that_of_its_checkpoint(
         sink.replace();
         let error = start(&source, &sink, goes_on).await.err().unwrap();
         assert!(error.message().starts_with("not the place of checkpoint "), "{error}");
+    });
+}
+
+#[test]
+fn a_job_whose_sink_has_later_commits_than_its_folder_goes_on_under_a_new_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Arc::new(KeepingSink::new());
+    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    run(async {
+        let job = start(&source, &sink, checkpointed(1, folder.path(), true)).await.unwrap();
+        sink.wait_for_commits(2).await;
+        let mut newest = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        for (later, expected) in [(0, 7), (1_000_000, 8)] {
+            sink.claim_commit(later);
+            let settings = checkpointed(1, folder.path(), true);
+            let settings = JobSettings { id: 8, resume: JobResume::Latest, ..settings };
+            let job = start(&source, &sink, settings).await.unwrap();
+            assert_eq!(job.id(), expected);
+            assert_eq!(*job.origin(), JobOrigin::Checkpoint(newest));
+            newest = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        }
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -214,6 +214,8 @@ pub(super) struct KeepingSink {
     prepare_count: watch::Sender<usize>,
     /// What is written.
     place: Mutex<String>,
+    /// The number of the last checkpoint that it says was committed; 0 for none.
+    newest_commit: AtomicU64,
 }
 
 impl KeepingSink {
@@ -228,6 +230,7 @@ impl KeepingSink {
             commit_count: watch::Sender::new(0),
             prepare_count: watch::Sender::new(0),
             place: Mutex::new("first".to_owned()),
+            newest_commit: AtomicU64::new(0),
         }
     }
 
@@ -249,6 +252,11 @@ impl KeepingSink {
     /// Puts another place where this one was.
     pub(super) fn replace(&self) {
         *self.place.lock().unwrap() = "second".to_owned();
+    }
+
+    /// Says that a checkpoint was committed.
+    pub(super) fn claim_commit(&self, number: CheckpointId) {
+        self.newest_commit.store(number, Ordering::SeqCst);
     }
 
     /// Waits until so many commits have landed.
@@ -311,6 +319,11 @@ impl DynamicTableSink for SharedSink {
 
     fn changelog_mode(&self, requested: ChangelogMode) -> ChangelogMode {
         requested
+    }
+
+    fn newest_commit(&self, sink_id: &str) -> Option<CheckpointId> {
+        assert!(sink_id.starts_with("00000000000000000000000000000007/"), "{sink_id}");
+        Some(self.0.newest_commit.load(Ordering::SeqCst)).filter(|number| *number > 0)
     }
 
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {

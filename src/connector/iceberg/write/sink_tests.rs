@@ -88,6 +88,22 @@ async fn a_checkpoint_is_one_snapshot_of_all_writers_and_a_repeated_commit_is_no
 }
 
 #[tokio::test]
+async fn the_newest_commit_of_a_sink_is_told_by_the_table() {
+    let warehouse = plain().await;
+    let newest = async || warehouse.sink(&[], &[], false).await.newest_commit("a");
+    assert_eq!(newest().await, None);
+    let sink = warehouse.sink(&[], &[], false).await;
+    for (run, number) in [("a", 3), ("a", 5), ("b", 9)] {
+        let prepared = prepare(&sink, context(run), number, &[(1, "a")]).await.unwrap();
+        commit(&sink, context(run), number, &prepared).await.unwrap();
+    }
+    assert_eq!(newest().await, Some(5));
+    // The snapshots tell it, too.
+    sink.open_committer(context("a")).await.unwrap().forget_commits().await.unwrap();
+    assert_eq!(newest().await, Some(5));
+}
+
+#[tokio::test]
 async fn a_checkpoint_without_rows_is_no_snapshot() {
     let warehouse = plain().await;
     let sink = warehouse.sink(&[], &[], false).await;

@@ -18,7 +18,7 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::JobResume;
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
-use crate::runtime::job::blueprint::{Sink, Writers};
+use crate::runtime::job::blueprint::{Sink, Writers, sink_id};
 use crate::runtime::job::coordinator::{Coordinator, place_key};
 use crate::runtime::job::exchange::Exchange;
 use crate::runtime::job::intake::{EpochLimits, Intake, OpenReader};
@@ -286,11 +286,6 @@ pub(in crate::runtime::job) async fn discard_unfinished(job: &Job) {
             warn!(job = %job.settings.name, %error, "what a sink has written and not committed stays");
         }
     }
-}
-
-/// Returns what a sink is known by to its connector.
-fn sink_id(job: u128, uid: &str) -> String {
-    format!("{job:032x}/{uid}")
 }
 
 /// Opens the readers, each where the checkpoint says or where the options of its tables do.

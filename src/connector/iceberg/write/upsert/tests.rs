@@ -366,6 +366,25 @@ async fn a_commit_that_came_to_nothing_does_not_delete_what_others_have_added_si
 }
 
 #[tokio::test]
+async fn what_was_committed_after_the_checkpoint_of_a_copy_is_replaced() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    let mut copy = None;
+    for (id, value) in [(1, "a"), (2, "b"), (3, "c")] {
+        job.write(&inserts(&[row(1, value, 0), row(id, value, 0)])).await.unwrap();
+        job.checkpoint().await.unwrap();
+        copy.get_or_insert(job.saved.clone());
+    }
+    drop(job);
+    let mut job = Job::start(&warehouse, true, 1, "1111/sink", copy).await.unwrap();
+    for (id, value) in [(2, "b"), (3, "c")] {
+        job.write(&inserts(&[row(1, value, 0), row(id, value, 0)])).await.unwrap();
+        job.checkpoint().await.unwrap();
+    }
+    assert_eq!(warehouse.rows().await, [row(1, "c", 0), row(2, "b", 0), row(3, "c", 0)]);
+}
+
+#[tokio::test]
 async fn two_jobs_write_the_keys_of_one_table() {
     let warehouse = Warehouse::new(&Layout::default()).await;
     let mut jobs = Vec::new();
