@@ -154,6 +154,23 @@ impl CheckpointStore {
         self.unwritten.clear();
     }
 
+    /// Returns whether a checkpoint is of a run that the lock on the job's name keeps from running now. One that lies elsewhere may be
+    /// of a job of the same name that another process runs.
+    pub(crate) fn has_locked(&self, restore: &Restore) -> bool {
+        let manifest = restore.manifest();
+        let Some(locked) = self.folder.path().parent() else { return false };
+        let is_locked = |run: &Path| match (run.canonicalize(), locked.canonicalize()) {
+            (Ok(run), Ok(locked)) => run.parent() == Some(locked.as_path()),
+            _ => false,
+        };
+        manifest.job_name == self.folder.name()
+            && match manifest.is_savepoint {
+                // It may lie anywhere; the checkpoints of its run say where that ran.
+                true => is_locked(&locked.join(format!("{:032x}", manifest.job_id))),
+                false => restore.path().parent().is_some_and(is_locked),
+            }
+    }
+
     /// Returns the folder of the newest complete checkpoint of this job: where to start again after a failure.
     pub(crate) fn latest(&self) -> Option<PathBuf> {
         self.completed.last().map(|manifest| self.checkpoint_folder(manifest.number))

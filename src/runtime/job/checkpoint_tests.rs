@@ -272,6 +272,29 @@ fn a_job_whose_sink_has_later_commits_than_its_folder_goes_on_under_a_new_number
 }
 
 #[test]
+fn what_a_run_has_left_is_removed_only_if_its_folder_is_locked() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let sink = Arc::new(KeepingSink::new());
+    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    run(async {
+        let job = start(&source, &sink, checkpointed(1, folder.path(), true)).await.unwrap();
+        sink.wait_for_commits(2).await;
+        let path = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        for (place, is_locked) in [(&other, false), (&folder, true)] {
+            let settings = JobSettings { id: 8, ..checkpointed(1, place.path(), false) };
+            let job = start(&source, &sink, from(settings, path.clone())).await.unwrap();
+            // By its name it could be the one that wrote the checkpoint.
+            assert_eq!(job.name(), "job");
+            let discarded = std::mem::take(&mut *sink.discarded.lock().unwrap());
+            assert_eq!(discarded.iter().any(|id| id.starts_with(&format!("{:032x}/", 7))), is_locked);
+            job.stop(StopMode::Cancel).await.unwrap();
+            sink.discarded.lock().unwrap().clear();
+        }
+    });
+}
+
+#[test]
 fn a_job_that_ends_leaves_no_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(KeepingSink::new());

@@ -214,6 +214,8 @@ pub(super) struct KeepingSink {
     prepare_count: watch::Sender<usize>,
     /// What is written.
     place: Mutex<String>,
+    /// The sinks whose unfinished work was to be removed.
+    pub(super) discarded: Mutex<Vec<String>>,
     /// The number of the last checkpoint that it says was committed; 0 for none.
     newest_commit: AtomicU64,
 }
@@ -230,6 +232,7 @@ impl KeepingSink {
             commit_count: watch::Sender::new(0),
             prepare_count: watch::Sender::new(0),
             place: Mutex::new("first".to_owned()),
+            discarded: Mutex::default(),
             newest_commit: AtomicU64::new(0),
         }
     }
@@ -381,6 +384,11 @@ impl Committer for KeepingCommitter {
         let lost =
             self.0.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lost| lost.checked_sub(1));
         if lost.is_ok() { Err(Error::unavailable("the answer to a commit was lost")) } else { Ok(()) }
+    }
+
+    async fn discard_unfinished(&mut self, sink_id: &str, _kept: &[Committable]) -> Result<()> {
+        self.0.discarded.lock().unwrap().push(sink_id.to_owned());
+        Ok(())
     }
 
     fn place(&self) -> Option<String> {

@@ -75,7 +75,7 @@ impl<'a> Attempt<'a> {
             }
         };
         let manifest = restore.as_deref().map(Restore::manifest);
-        let committers = open_committers(job, manifest, is_restart).await?;
+        let committers = open_committers(job, restore.as_deref(), is_restart).await?;
         let mut tasks = JoinSet::new();
         let sources = open_sources(job, manifest, &mut tasks)?;
         let writer_lives = WriterLives::new();
@@ -158,9 +158,14 @@ async fn restore(job: &Job, path: &Path) -> Result<Arc<Restore>> {
 /// earlier writers have left unfinished.
 async fn open_committers(
     job: &Job,
-    manifest: Option<&Manifest>,
+    restore: Option<&Restore>,
     is_restart: bool,
 ) -> Result<BTreeMap<NodeId, Box<dyn Committer>>> {
+    let manifest = restore.map(Restore::manifest);
+    let is_over = match (&job.store, restore) {
+        (Some(store), Some(restore)) => store.lock().await.has_locked(restore),
+        _ => false,
+    };
     let mut committers = BTreeMap::new();
     for sink in job.blueprint.sinks() {
         let uid = &job.blueprint.uids()[sink.node];
@@ -178,8 +183,7 @@ async fn open_committers(
                 let checkpoint = CompletedCheckpoint { number, positions };
                 job.open_commit.run(committer.commit_after_recovery(&checkpoint, prepared)).await?;
             }
-            // The lock on the name says that the job which wrote the checkpoint does not run any more.
-            if job.store.is_some() && manifest.job_name == job.settings.name {
+            if is_over {
                 committer.discard_unfinished(&sink_id(manifest.job_id, uid), prepared).await?;
             }
         }
