@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use iceberg::spec::{DataContentType, FormatVersion, PrimitiveType, Transform};
 use iceberg::{TableRequirement, TableUpdate};
+use object_store::{ObjectStoreExt, PutPayload};
 
 use super::iceberg_sink::IcebergSink;
 use super::testing::{Making, Warehouse, id_and_name, optional};
@@ -207,6 +208,34 @@ async fn what_a_killed_job_has_left_goes_and_nothing_else() {
     committer.discard_unfinished("job-1", &[]).await.unwrap();
     assert_eq!(warehouse.rows().await, ["1,a", "2,b"]);
     assert_eq!(warehouse.parquet_files().len(), 3, "what another sink has prepared is there");
+}
+
+#[tokio::test]
+async fn what_a_killed_job_has_begun_to_write_goes() {
+    let warehouse = plain().await;
+    let sink = warehouse.sink(&[], &[], false).await;
+    let table = warehouse.other().await;
+    let data = format!("{}/data", table.metadata().location());
+    let (store, folder) = table.files().resolve(&data).unwrap();
+    for run in ["job-1", "job-2"] {
+        let names = super::file_names::FileNames::new(run, 0);
+        for below in ["p=1", "p=2"] {
+            let path = folder.clone().join(below).join(names.next_data_file());
+            let mut upload = store.put_multipart(&path).await.unwrap();
+            upload.put_part(PutPayload::from_static(b"rows")).await.unwrap();
+            // Killed, it has no time to remove its file.
+            std::mem::forget(upload);
+        }
+    }
+    let data = std::path::PathBuf::from(format!("/{folder}"));
+    let left = || {
+        let folders = std::fs::read_dir(&data).unwrap().map(|folder| folder.unwrap().path());
+        folders.map(|folder| std::fs::read_dir(folder).unwrap().count()).sum::<usize>()
+    };
+    assert_eq!(left(), 4);
+    let mut committer = sink.open_committer(context("job-1")).await.unwrap();
+    committer.discard_unfinished("job-1", &[]).await.unwrap();
+    assert_eq!(left(), 2, "what another sink writes is there");
 }
 
 #[tokio::test]
