@@ -15,7 +15,7 @@
 //! more is never wrong. Where the last snapshot is not among the ancestors of the current one, the table was set back, and everything
 //! is read anew.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
@@ -28,7 +28,9 @@ use super::key_positions::{KeyPositions, RowPosition};
 use super::known_snapshot::{KnownSnapshot, Newer};
 use super::row_identity::{Identified, RowIdentity};
 use super::synced_groups::{Restored, Synced};
-use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
+use crate::connector::iceberg::commit::{
+    RESOLVED_DELETES, committed_checkpoint, is_committed, newest_commit,
+};
 use crate::connector::iceberg::scan::{LiveFile, live_files, read_keys};
 use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
@@ -72,6 +74,8 @@ struct Pending {
     checkpoint: u64,
     /// Data files, by the hashes of their paths.
     files: HashSet<i64>,
+    /// Rows that are taken away one by one, by the hashes of their files' paths: still in the table, and not in the index any more.
+    retracted: Vec<(i64, u32)>,
 }
 
 /// What an index stands for.
@@ -151,12 +155,40 @@ impl IndexSync {
         self.own.checkpoint = checkpoint;
     }
 
-    /// Notes what was prepared: data files that are in the index, and in no snapshot yet. Where there are none there is nothing to
-    /// wait for, and what comes to nothing is never committed.
-    pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: HashSet<i64>) {
-        if !files.is_empty() {
-            self.pending.push(Pending { id, checkpoint, files });
+    /// Notes what was prepared: data files that are in the index, and in no snapshot yet, and rows that are retracted. Where there are
+    /// none there is nothing to wait for, and what comes to nothing is never committed.
+    pub(super) fn prepared(
+        &mut self,
+        id: String,
+        checkpoint: u64,
+        files: HashSet<i64>,
+        retracted: Vec<(i64, u32)>,
+    ) {
+        if !files.is_empty() || !retracted.is_empty() {
+            self.pending.push(Pending { id, checkpoint, files, retracted });
         }
+    }
+
+    /// Forgets what has landed, or came to nothing: a lineage commits its checkpoints in order.
+    fn forget_settled(&mut self, metadata: &TableMetadata) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let lineage = &self.own.name;
+        let newest = newest_commit(metadata, lineage);
+        self.pending.retain(|pending| {
+            newest.is_none_or(|newest| newest <= pending.checkpoint)
+                && !is_committed(metadata, lineage, pending.checkpoint, &pending.id)
+        });
+    }
+
+    /// Returns the rows that are taken away with what has not landed, by the hashes of their files' paths.
+    fn retracted(&self) -> HashMap<i64, HashSet<u32>> {
+        let mut retracted: HashMap<i64, HashSet<u32>> = HashMap::new();
+        for (file, row) in self.pending.iter().flat_map(|pending| &pending.retracted) {
+            retracted.entry(*file).or_default().insert(*row);
+        }
+        retracted
     }
 
     /// Returns whether the index holds positions that may not stay in it, and forgets that: they point into what a file held before it
@@ -185,8 +217,7 @@ impl IndexSync {
         wanted: Option<&[u32]>,
     ) -> Result<KnownSnapshot> {
         let metadata = table.metadata();
-        self.pending
-            .retain(|pending| !is_committed(metadata, &self.own.name, pending.checkpoint, &pending.id));
+        self.forget_settled(metadata);
         let head = head(metadata, self.branch.as_deref());
         let history = self.history(metadata, head);
         let now = KnownSnapshot::of(head);
@@ -203,7 +234,8 @@ impl IndexSync {
         };
         let news = self.news(metadata, live, index, history);
         let wanted = wanted.filter(|_| self.known.is_none() && !news.is_empty());
-        read_into(table, news, index, identity, &self.ownership, wanted).await?;
+        let rows = NewRows { files: news, retracted: self.retracted() };
+        read_into(table, rows, index, identity, &self.ownership, wanted).await?;
         if wanted.is_none() {
             self.known = Some(now);
         }
@@ -284,10 +316,18 @@ fn has_deletes(file: &LiveFile, is_news: &impl Fn(i64) -> bool) -> bool {
     by_position.chain(by_equality).any(|delete| is_news(delete.sequence_number))
 }
 
+/// Rows that are to be read into an index.
+struct NewRows {
+    /// The files that hold them.
+    files: Vec<LiveFile>,
+    /// Those that are not: what will take them away has not landed.
+    retracted: HashMap<i64, HashSet<u32>>,
+}
+
 /// Reads files into an index: all rows that the writer owns, or those of keys that are wanted.
 async fn read_into(
     table: &IcebergTable,
-    files: Vec<LiveFile>,
+    NewRows { files, retracted }: NewRows,
     index: &mut KeyPositions,
     identity: &RowIdentity,
     ownership: &Ownership,
@@ -306,12 +346,13 @@ async fn read_into(
     let mut slots = Vec::new();
     while let Some(read) = rows.try_next().await? {
         let identified = identity.of_read(read.keys.columns(), read.keys.num_rows())?;
-        let (identified, positions) = owned(identity, identified, read.positions, ownership)?;
+        let file = numbers[read.file];
+        let retracted = retracted.get(&index.files.hash(file));
+        let (identified, positions) = kept(identity, identified, read.positions, ownership, retracted)?;
         match wanted {
             Some(_) => index.find(&identified, &mut slots)?,
             None => index.intern(&identified, &mut slots)?,
         }
-        let file = numbers[read.file];
         for (slot, position) in slots.iter().zip(positions.values()) {
             if *slot != ABSENT {
                 index.add(*slot, RowPosition { file, row: row_number(*position)? });
@@ -332,26 +373,31 @@ pub(super) fn row_number(position: i64) -> Result<u32> {
     })
 }
 
-/// Leaves out the rows that belong to other writers.
-fn owned(
+/// Leaves out the rows that belong to other writers, and those that are retracted.
+fn kept(
     identity: &RowIdentity,
     rows: Identified,
     positions: Int64Array,
     ownership: &Ownership,
+    retracted: Option<&HashSet<u32>>,
 ) -> Result<(Identified, Int64Array)> {
-    if ownership.writer_count == 1 {
+    if ownership.writer_count == 1 && retracted.is_none() {
         return Ok((rows, positions));
     }
     let groups = match &rows.groups {
         Some(groups) => groups.clone(),
         None => identity.groups(&rows.keys, rows.hashes.len())?,
     };
-    let is_own = |group: &u8| ownership.owns(*group);
-    let mask: BooleanArray = groups.iter().map(|group| Some(is_own(group))).collect();
+    let is_retracted = |position: i64| {
+        retracted.is_some_and(|rows| u32::try_from(position).is_ok_and(|row| rows.contains(&row)))
+    };
+    let is_kept = |(group, position): (&u8, &i64)| Some(ownership.owns(*group) && !is_retracted(*position));
+    let mask: BooleanArray = groups.iter().zip(positions.values()).map(is_kept).collect();
     let keep = |column: &ArrayRef| filter(column, &mask);
     let kept = |row: &usize| mask.value(*row);
     let hashes = (0..groups.len()).filter(kept).map(|row| rows.hashes[row]).collect();
-    let groups = rows.groups.is_some().then(|| groups.iter().copied().filter(is_own).collect());
+    let kept_groups = || (0..groups.len()).filter(kept).map(|row| groups[row]).collect();
+    let groups = rows.groups.is_some().then(kept_groups);
     let keys = rows.keys.iter().map(keep).collect::<Result<Vec<_>, _>>()?;
     let positions = Int64Array::from(filter(&positions, &mask)?.to_data());
     Ok((Identified { keys, hashes, groups }, positions))
@@ -390,9 +436,9 @@ mod tests {
         let table = Warehouse::new(&Layout::default()).await.table().await;
         let ownership = Ownership { writer: 0, writer_count: 1 };
         let mut sync = IndexSync::new(table.metadata(), "job".to_owned(), ownership, None, false);
-        sync.prepared("deletes".to_owned(), 1, HashSet::new());
+        sync.prepared("deletes".to_owned(), 1, HashSet::new(), Vec::new());
         assert!(sync.pending.is_empty());
-        sync.prepared("rows".to_owned(), 2, HashSet::from([7]));
+        sync.prepared("rows".to_owned(), 2, HashSet::from([7]), Vec::new());
         assert_eq!(sync.pending.len(), 1);
     }
 }

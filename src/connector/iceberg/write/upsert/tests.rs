@@ -506,6 +506,21 @@ async fn a_restarted_job_does_not_take_a_row_that_others_have_deleted_for_one_th
 }
 
 #[tokio::test]
+async fn a_row_that_is_taken_back_in_a_failed_checkpoint_is_not_read_again() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = Job::start(&warehouse, false, 1, JOB, None).await.unwrap();
+    job.write(&inserts(&[row(1, "a", 0), row(1, "a", 0), row(2, "b", 0), row(3, "c", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&[(Delete, row(1, "a", 0))]).await.unwrap();
+    job.prepare().await.unwrap();
+    // The file is read anew, and what was prepared is not in it yet.
+    OtherEngine(&warehouse).delete(|row| row.0 == 2).await;
+    job.write(&[(Delete, row(1, "a", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(3, "c", 0)]);
+}
+
+#[tokio::test]
 async fn changes_are_refused_where_the_format_has_no_deletes() {
     for (version, text) in [
         (FormatVersion::V1, "Cannot write delete files in a v1 table"),

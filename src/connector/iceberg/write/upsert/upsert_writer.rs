@@ -160,7 +160,8 @@ impl UpsertWriter {
         let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, replaced_content, &files)?
             .with_lookup(&lookup)?;
         let written = prepared.data.iter().map(|file| IndexedFiles::hash_of(file.file.file_path()));
-        self.sync.prepared(files.id.clone(), checkpoint, written.collect());
+        let retracted = lookup.replaced.places().collect();
+        self.sync.prepared(files.id.clone(), checkpoint, written.collect(), retracted);
         Ok(files)
     }
 
