@@ -106,7 +106,7 @@ enum History {
     Own,
     /// Others' are in between.
     Foreign,
-    /// The known snapshot is not among its ancestors.
+    /// The known snapshot is not among its ancestors, or one of ours that came after it is not.
     Rewound,
 }
 
@@ -247,11 +247,23 @@ impl IndexSync {
         let Some(known) = self.known else { return History::Foreign };
         match known.newer(metadata, head) {
             Newer::Rewound => History::Rewound,
+            Newer::Snapshots(newer) if self.has_lost(metadata, known, &newer) => History::Rewound,
             Newer::Expired => History::Foreign,
             Newer::Snapshots(newer) if newer.is_empty() => History::Same,
             Newer::Snapshots(newer) if newer.iter().all(|snapshot| self.is_own(snapshot)) => History::Own,
             Newer::Snapshots(_) => History::Foreign,
         }
+    }
+
+    /// Returns whether a commit of ours that is in the index has been taken back: it came after the known snapshot, and is not among
+    /// those that follow it now.
+    fn has_lost(&self, metadata: &TableMetadata, known: KnownSnapshot, newer: &[&SnapshotRef]) -> bool {
+        let follows =
+            |snapshot: &SnapshotRef| newer.iter().any(|newer| newer.snapshot_id() == snapshot.snapshot_id());
+        let mut snapshots = metadata.snapshots();
+        snapshots.any(|snapshot| {
+            snapshot.sequence_number() > known.sequence_number && self.is_own(snapshot) && !follows(snapshot)
+        })
     }
 
     fn is_own(&self, snapshot: &SnapshotRef) -> bool {

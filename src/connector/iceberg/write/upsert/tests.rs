@@ -436,6 +436,29 @@ async fn keys_are_read_anew_where_the_table_was_set_back() {
 }
 
 #[tokio::test]
+async fn keys_are_read_anew_where_the_table_was_set_back_to_what_the_last_commit_had_looked_at() {
+    for is_restarted in [false, true] {
+        let warehouse = Warehouse::new(&Layout::default()).await;
+        let mut job = keyed(&warehouse).await;
+        for value in ["a", "b"] {
+            job.write(&inserts(&[row(1, value, 0)])).await.unwrap();
+            job.checkpoint().await.unwrap();
+        }
+        let table = warehouse.table().await;
+        let last = table.metadata().current_snapshot().unwrap();
+        OtherEngine(&warehouse).roll_back(last.parent_snapshot_id().unwrap()).await;
+        if is_restarted {
+            job = Job::start(&warehouse, true, 1, JOB, Some(job.saved)).await.unwrap();
+        }
+        for value in ["c", "d"] {
+            job.write(&inserts(&[row(1, value, 0)])).await.unwrap();
+            job.checkpoint().await.unwrap();
+            assert_eq!(warehouse.rows().await, [row(1, value, 0)]);
+        }
+    }
+}
+
+#[tokio::test]
 async fn rows_are_written_in_the_order_of_the_table() {
     let warehouse = Warehouse::new(&Layout { is_sorted: true, ..Layout::default() }).await;
     let mut job = keyed(&warehouse).await;
