@@ -238,10 +238,11 @@ impl Coordinator {
 
     /// Returns which places the sinks write.
     fn places(&self) -> BTreeMap<String, String> {
-        let place = |(sink, committer): (&NodeId, &Box<dyn Committer>)| {
-            Some((place_key(&self.uids[*sink]), committer.place()?))
-        };
-        self.committers.iter().filter_map(place).collect()
+        let mut places = BTreeMap::new();
+        for (sink, committer) in &self.committers {
+            places.extend(committer.place().map(|place| (place_key(&self.uids[*sink]), place)));
+        }
+        places
     }
 
     fn by_uid<T: Clone>(&self, by_node: &BTreeMap<NodeId, T>) -> BTreeMap<String, T> {
