@@ -103,6 +103,12 @@ pub trait DynamicTableSink: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns the last checkpoint of a sink with this id that was committed, if that is known: a job that goes on from an earlier one
+    /// must not give its checkpoints the numbers of those.
+    fn newest_commit(&self, _sink_id: &str) -> Option<CheckpointId> {
+        None
+    }
+
     /// Returns whether one writer takes all rows, so that they keep their order.
     fn has_single_writer(&self) -> bool {
         false
@@ -193,6 +199,19 @@ pub trait Committer: Send {
     /// that no other process runs that job. A job that has failed or was cancelled, and from which nothing goes on, calls it with its
     /// own id once its writers are gone, but not after a commit that may have landed.
     async fn discard_unfinished(&mut self, _sink_id: &str, _kept: &[Committable]) -> Result<()> {
+        Ok(())
+    }
+
+    /// Returns what tells the place that is written from another one that has its name; None if nothing does. A checkpoint keeps it.
+    fn place(&self) -> Option<String> {
+        None
+    }
+
+    /// Sees that the place is that of a checkpoint from which the job goes on: what `place` returned then.
+    ///
+    /// # Errors
+    /// It is another one, which lacks what was written before the checkpoint.
+    fn check_place(&self, _place: &str, _checkpoint: CheckpointId) -> Result<()> {
         Ok(())
     }
 

@@ -41,6 +41,9 @@ pub struct StateTable {
     pub schema: SchemaRef,
     /// How many columns the primary key has; none for a table of one row.
     pub key_count: usize,
+    /// What the rows stand for, if the operator can find all of them again elsewhere. Where a checkpoint's table stands for something
+    /// else, nothing of it is read, and the table begins anew.
+    pub derived_from: Option<String>,
 }
 
 /// What has changed in a table. A key that is in both parts has been deleted first and then written.

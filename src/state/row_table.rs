@@ -33,7 +33,7 @@ impl RowTable {
         let fields: Vec<Field> =
             fields.iter().zip(names).map(|(field, name)| field.clone().with_name(name)).collect();
         let key_count = keys.len() + usize::from(is_sequenced);
-        let table = StateTable { name, schema: Arc::new(Schema::new(fields)), key_count };
+        let table = StateTable { name, schema: Arc::new(Schema::new(fields)), key_count, derived_from: None };
         RowTable { table, keys: keys.to_vec(), others, is_sequenced }
     }
 

@@ -1,6 +1,6 @@
 //! What may change between the job that wrote a checkpoint and the one that goes on from it.
 //!
-//! Columns are matched by name. Further columns that may be NULL are all that is allowed: their old rows have NULL. Everything
+//! A table that stands for what can be found again elsewhere begins anew where it has changed. Of others, columns are matched by name. Further columns that may be NULL are all that is allowed: their old rows have NULL. Everything
 //! else would make an operator go on from values that mean something else. A new aggregate is another kind of state (see
 //! `Blueprint::state_kind`): NULL is not what it would have made of the rows that have passed.
 
@@ -18,7 +18,8 @@ pub(super) fn changes(stored: &OperatorState, now: &OperatorClaim) -> Vec<String
     }
     for table in &stored.tables {
         match now.tables.iter().find(|other| other.name == table.name) {
-            Some(other) => table_changes(table, other, &mut changes),
+            Some(other) if goes_on(table, other) => table_changes(table, other, &mut changes),
+            Some(_) => {}
             None => changes.push(format!("it no longer keeps the table '{}'", table.name)),
         }
     }
@@ -28,6 +29,11 @@ pub(super) fn changes(stored: &OperatorState, now: &OperatorClaim) -> Vec<String
         }
     }
     changes
+}
+
+/// Returns whether the rows of a table are gone on from: what can be found again is not where it stands for something else.
+pub(super) fn goes_on(stored: &TableState, now: &StateTable) -> bool {
+    now.derived_from.is_none() || stored.derived_from == now.derived_from
 }
 
 fn table_changes(stored: &TableState, now: &StateTable, changes: &mut Vec<String>) {
@@ -94,12 +100,18 @@ mod tests {
                 schema: schema(old),
                 key_count: keys.0,
                 since: 1,
+                derived_from: None,
             }],
         };
         let now = OperatorClaim {
             uid: "u".to_owned(),
             kind: "Join".to_owned(),
-            tables: vec![StateTable { name: "left", schema: schema(new), key_count: keys.1 }],
+            tables: vec![StateTable {
+                name: "left",
+                schema: schema(new),
+                key_count: keys.1,
+                derived_from: None,
+            }],
         };
         assert_eq!(changes(&stored, &now), expect);
     }
@@ -141,6 +153,7 @@ mod tests {
             schema: Arc::new(Schema::empty()),
             key_count: 0,
             since: 1,
+            derived_from: None,
         };
         let stored = OperatorState {
             uid: "u".to_owned(),
@@ -151,8 +164,18 @@ mod tests {
             uid: "u".to_owned(),
             kind: "Rank".to_owned(),
             tables: vec![
-                StateTable { name: "left", schema: Arc::new(Schema::empty()), key_count: 0 },
-                StateTable { name: "rows", schema: Arc::new(Schema::empty()), key_count: 0 },
+                StateTable {
+                    name: "left",
+                    schema: Arc::new(Schema::empty()),
+                    key_count: 0,
+                    derived_from: None,
+                },
+                StateTable {
+                    name: "rows",
+                    schema: Arc::new(Schema::empty()),
+                    key_count: 0,
+                    derived_from: None,
+                },
             ],
         };
         assert_eq!(

@@ -75,6 +75,8 @@ pub(crate) struct TableState {
     pub(crate) key_count: usize,
     /// The first checkpoint that counts: what older segments hold under this name belonged to a table that was given up.
     pub(crate) since: CheckpointId,
+    /// What the rows stand for, if they can be found again (see `StateTable`).
+    pub(crate) derived_from: Option<String>,
 }
 
 /// A segment file that a checkpoint uses.
@@ -211,12 +213,16 @@ fn operator_to_json(operator: &OperatorState) -> Result<Value> {
         .tables
         .iter()
         .map(|table| {
-            Ok(json!({
+            let mut described = json!({
                 "name": table.name,
                 "since": table.since,
                 "key_count": table.key_count,
                 "columns": schema_to_json(&table.schema)?,
-            }))
+            });
+            if let Some(derived_from) = &table.derived_from {
+                described["derived_from"] = json!(derived_from);
+            }
+            Ok(described)
         })
         .collect::<Result<Vec<_>>>()?;
     Ok(json!({ "uid": operator.uid, "kind": operator.kind, "tables": tables }))
@@ -331,6 +337,10 @@ impl<'a> Fields<'a> {
                 .map_err(|error| damaged(self.path, error.message()))?,
             key_count: self.number("key_count")? as usize,
             since: self.number("since")?,
+            derived_from: match &self.json["derived_from"] {
+                Value::Null => None,
+                _ => Some(self.text("derived_from")?),
+            },
         })
     }
 
@@ -374,6 +384,7 @@ mod tests {
                     schema: Arc::new(Schema::new(vec![Field::new("k", DataType::Int64, false)])),
                     key_count: 1,
                     since: 2,
+                    derived_from: Some("k BIGINT".to_owned()),
                 }],
             }],
             segments: vec![SegmentEntry {

@@ -32,7 +32,7 @@ mod store;
 mod tests;
 
 pub(crate) use checkpoint_data::{CheckpointData, OperatorChanges};
-pub(crate) use job_folder::{JobFolder, default_folder};
+pub(crate) use job_folder::{JobFolder, LatestCheckpoint, default_folder};
 pub(crate) use manifest::Manifest;
 pub(crate) use restore::{Claims, OperatorClaim, Restore};
 pub(crate) use store::{CheckpointStore, CheckpointSummary};

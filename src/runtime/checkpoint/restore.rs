@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use arrow::array::RecordBatch;
 use arrow::compute::concat_batches;
 
-use super::evolution::changes;
+use super::evolution::{changes, goes_on};
 use super::job_folder::{complete_checkpoints, newest_run};
 use super::manifest::{METADATA, Manifest};
 use super::merge::{MergedTable, TableMerge};
@@ -151,7 +151,8 @@ impl Restore {
     }
 
     /// Reads the rows of a table that fall into the key groups that `owns` accepts, each key once, as the table's columns are now.
-    /// Several workers may read at the same time. An operator that the checkpoint does not know has no rows.
+    /// Several workers may read at the same time. An operator that the checkpoint does not know has no rows, nor has a table that
+    /// begins anew.
     ///
     /// # Errors
     /// A file has become unreadable since `open`, or `load` fails.
@@ -162,7 +163,8 @@ impl Restore {
         owns: &dyn Fn(u8) -> bool,
         load: &mut dyn FnMut(&RecordBatch) -> Result<()>,
     ) -> Result<()> {
-        let Some(stored) = self.manifest.table(uid, table.name) else { return Ok(()) };
+        let stored = self.manifest.table(uid, table.name).filter(|stored| goes_on(stored, table));
+        let Some(stored) = stored else { return Ok(()) };
         let merged = MergedTable {
             operator: uid,
             name: table.name,

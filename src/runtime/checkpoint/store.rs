@@ -11,6 +11,7 @@ use arrow::datatypes::SchemaRef;
 use super::checkpoint_data::{CheckpointData, OperatorChanges};
 use super::compaction::{merge_segments, merge_start};
 use super::disk::{Disk, cannot};
+use super::evolution::goes_on;
 use super::job_folder::{JobFolder, checkpoint_folders, entries};
 use super::manifest::{METADATA, METADATA_DRAFT, Manifest, OperatorState, SHARED, SegmentEntry, TableState};
 use super::restore::Restore;
@@ -18,6 +19,7 @@ use super::segment::Segment;
 use super::segment_writer::SegmentWriter;
 use crate::connector::CheckpointId;
 use crate::error::{Error, Result};
+use crate::state::StateTable;
 
 /// Writes the checkpoints of a job into its folder.
 #[derive(Debug)]
@@ -152,6 +154,23 @@ impl CheckpointStore {
         self.unwritten.clear();
     }
 
+    /// Returns whether a checkpoint is of a run that the lock on the job's name keeps from running now. One that lies elsewhere may be
+    /// of a job of the same name that another process runs.
+    pub(crate) fn has_locked(&self, restore: &Restore) -> bool {
+        let manifest = restore.manifest();
+        let Some(locked) = self.folder.path().parent() else { return false };
+        let is_locked = |run: &Path| match (run.canonicalize(), locked.canonicalize()) {
+            (Ok(run), Ok(locked)) => run.parent() == Some(locked.as_path()),
+            _ => false,
+        };
+        manifest.job_name == self.folder.name()
+            && match manifest.is_savepoint {
+                // It may lie anywhere; the checkpoints of its run say where that ran.
+                true => is_locked(&locked.join(format!("{:032x}", manifest.job_id))),
+                false => restore.path().parent().is_some_and(is_locked),
+            }
+    }
+
     /// Returns the folder of the newest complete checkpoint of this job: where to start again after a failure.
     pub(crate) fn latest(&self) -> Option<PathBuf> {
         self.completed.last().map(|manifest| self.checkpoint_folder(manifest.number))
@@ -277,22 +296,19 @@ impl CheckpointStore {
 
     /// Notes the tables of a checkpoint, and since when each one exists.
     fn describe_tables(&mut self, number: CheckpointId, operators: &[OperatorChanges]) {
-        let known: BTreeMap<(String, String), CheckpointId> = self
-            .operators
-            .iter()
-            .flat_map(|operator| {
-                operator.tables.iter().map(|table| ((operator.uid.clone(), table.name.clone()), table.since))
-            })
-            .collect();
-        let since = |uid: &str, table: &str| {
-            known.get(&(uid.to_owned(), table.to_owned())).copied().unwrap_or(number)
+        let known = std::mem::take(&mut self.operators);
+        let since = |uid: &str, table: &StateTable| {
+            let operator = known.iter().find(|operator| operator.uid == uid);
+            let stored = operator.and_then(|of| of.tables.iter().find(|stored| stored.name == table.name));
+            stored.filter(|stored| goes_on(stored, table)).map_or(number, |stored| stored.since)
         };
         let tables = |operator: &OperatorChanges| {
             let tables = operator.tables.iter().map(|table| TableState {
                 name: table.name.to_owned(),
                 schema: SchemaRef::clone(&table.schema),
                 key_count: table.key_count,
-                since: since(&operator.uid, table.name),
+                since: since(&operator.uid, table),
+                derived_from: table.derived_from.clone(),
             });
             tables.collect()
         };

@@ -31,6 +31,11 @@ pub(super) struct Blueprint {
     state_tables: BTreeMap<NodeId, Vec<StateTable>>,
 }
 
+/// Returns what a sink is known by to its connector.
+pub(super) fn sink_id(job: u128, uid: &str) -> String {
+    format!("{job:032x}/{uid}")
+}
+
 /// A sink of the graph.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sink<'a> {

@@ -7,10 +7,10 @@ use std::time::Duration;
 use datafusion::prelude::lit;
 
 use super::testing::*;
-use super::{JobHandle, JobSettings, JobStatus, RestartStrategy, StopMode};
+use super::{JobHandle, JobOrigin, JobSettings, JobStatus, RestartStrategy, StopMode};
 use crate::changelog::ChangelogMode;
 use crate::error::{ErrorKind, Result};
-use crate::options::AggregatePhaseStrategy;
+use crate::options::{AggregatePhaseStrategy, JobResume};
 use crate::plan::{
     AggregateCall, AggregateFunction, Distribution, GroupAggregateSpec, JobGraph, OperatorSpec,
 };
@@ -226,6 +226,72 @@ fn what_failed_checkpoints_hold_is_in_the_next_one() {
         job.stop(StopMode::Finish).await.unwrap();
     });
     assert_eq!(fold(&sink.lines()), expected(&[lines, changes(120, 150)].concat()));
+}
+
+#[test]
+fn a_job_does_not_go_on_where_another_place_has_come_for_that_of_its_checkpoint() {
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Arc::new(KeepingSink::new());
+    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    run(async {
+        let job = start(&source, &sink, checkpointed(1, folder.path(), false)).await.unwrap();
+        sink.wait_for_rows(1).await;
+        let mode = StopMode::Savepoint { folder: folder.path().join("save"), drain: false };
+        // It holds nothing that is still to be committed.
+        let path = job.stop(mode).await.unwrap().unwrap();
+        let goes_on = from(checkpointed(1, folder.path(), false), path);
+        let job = start(&source, &sink, goes_on.clone()).await.unwrap();
+        job.stop(StopMode::Cancel).await.unwrap();
+        sink.replace();
+        let error = start(&source, &sink, goes_on).await.err().unwrap();
+        assert!(error.message().starts_with("not the place of checkpoint "), "{error}");
+    });
+}
+
+#[test]
+fn a_job_whose_sink_has_later_commits_than_its_folder_goes_on_under_a_new_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let sink = Arc::new(KeepingSink::new());
+    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    run(async {
+        let job = start(&source, &sink, checkpointed(1, folder.path(), true)).await.unwrap();
+        sink.wait_for_commits(2).await;
+        let mut newest = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        for (later, expected) in [(0, 7), (1_000_000, 8)] {
+            sink.claim_commit(later);
+            let settings = checkpointed(1, folder.path(), true);
+            let settings = JobSettings { id: 8, resume: JobResume::Latest, ..settings };
+            let job = start(&source, &sink, settings).await.unwrap();
+            assert_eq!(job.id(), expected);
+            assert_eq!(*job.origin(), JobOrigin::Checkpoint(newest));
+            newest = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        }
+    });
+}
+
+#[test]
+fn what_a_run_has_left_is_removed_only_if_its_folder_is_locked() {
+    let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let sink = Arc::new(KeepingSink::new());
+    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
+    feed(&source, &changes(0, 20));
+    run(async {
+        let job = start(&source, &sink, checkpointed(1, folder.path(), true)).await.unwrap();
+        sink.wait_for_commits(2).await;
+        let path = job.stop(StopMode::Finish).await.unwrap().unwrap();
+        for (place, is_locked) in [(&other, false), (&folder, true)] {
+            let settings = JobSettings { id: 8, ..checkpointed(1, place.path(), false) };
+            let job = start(&source, &sink, from(settings, path.clone())).await.unwrap();
+            // By its name it could be the one that wrote the checkpoint.
+            assert_eq!(job.name(), "job");
+            let discarded = std::mem::take(&mut *sink.discarded.lock().unwrap());
+            assert_eq!(discarded.iter().any(|id| id.starts_with(&format!("{:032x}/", 7))), is_locked);
+            job.stop(StopMode::Cancel).await.unwrap();
+            sink.discarded.lock().unwrap().clear();
+        }
+    });
 }
 
 #[test]

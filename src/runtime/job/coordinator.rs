@@ -76,6 +76,11 @@ pub(super) async fn discard(store: CheckpointStore) {
     }
 }
 
+/// Returns the name under which a checkpoint keeps which place a sink writes.
+pub(super) fn place_key(uid: &str) -> String {
+    format!("place of sink '{uid}'")
+}
+
 /// What a checkpoint is for.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum CheckpointPurpose {
@@ -178,7 +183,7 @@ impl Coordinator {
                 operators,
                 sources: self.by_uid(&positions),
                 committables: self.by_uid(&self.uncommitted),
-                extra: BTreeMap::new(),
+                extra: self.places(),
             };
             match store.with(move |store| store.write_checkpoint(data)).await {
                 Ok(summary) => written = Some(summary),
@@ -221,6 +226,15 @@ impl Coordinator {
                 let _ = hears.await;
             }
         }
+    }
+
+    /// Returns which places the sinks write.
+    fn places(&self) -> BTreeMap<String, String> {
+        let mut places = BTreeMap::new();
+        for (sink, committer) in &self.committers {
+            places.extend(committer.place().map(|place| (place_key(&self.uids[*sink]), place)));
+        }
+        places
     }
 
     fn by_uid<T: Clone>(&self, by_node: &BTreeMap<NodeId, T>) -> BTreeMap<String, T> {

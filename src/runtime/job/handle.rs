@@ -10,19 +10,20 @@ use futures::StreamExt;
 use futures::stream::{self, BoxStream};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::spawn_blocking;
+use tracing::warn;
 
 use super::attempt::Job;
-use super::blueprint::Blueprint;
+use super::blueprint::{Blueprint, sink_id};
 use super::coordinator::SharedStore;
 use super::driver::Driver;
 use super::open_commit::OpenCommit;
 use super::settings::{JobMetrics, JobOrigin, JobSettings, JobStatus, OperatorMetrics, StopMode};
 use super::stops::{StopRequest, Stops};
 use crate::changelog::ChangelogBatch;
-use crate::connector::OutputPort;
+use crate::connector::{DynamicTableSink, OutputPort};
 use crate::error::{Error, Result};
 use crate::plan::{JobGraph, NodeId};
-use crate::runtime::checkpoint::{CheckpointStore, JobFolder};
+use crate::runtime::checkpoint::{CheckpointStore, JobFolder, LatestCheckpoint};
 
 /// How many batches wait for the reader of a query.
 const READER_QUEUE: usize = 4;
@@ -182,7 +183,7 @@ async fn start(
     reader: Option<mpsc::Sender<Result<ChangelogBatch>>>,
 ) -> Result<JobHandle> {
     let blueprint = Blueprint::new(graph, &settings)?;
-    let (store, origin) = open_store(&mut settings).await?;
+    let (store, origin) = open_store(&mut settings, &blueprint).await?;
     let sources: BTreeSet<NodeId> = blueprint.sources().map(|(node, ..)| node).collect();
     let operators = (0..blueprint.node_count()).map(|node| OperatorMetrics {
         name: blueprint.name(node),
@@ -218,21 +219,43 @@ async fn start(
     Ok(handle)
 }
 
+/// Returns whether a run has committed checkpoints that came after the newest that is there: the folder is an old copy. Further ones
+/// would get the numbers of those, and what these have written would be taken for known.
+fn is_outrun(latest: &LatestCheckpoint, sinks: &[(Arc<dyn DynamicTableSink>, String)]) -> bool {
+    let newest =
+        |(sink, uid): &(Arc<dyn DynamicTableSink>, String)| sink.newest_commit(&sink_id(latest.job_id, uid));
+    sinks.iter().filter_map(newest).any(|newest| newest > latest.number)
+}
+
 /// Locks the job's folder of checkpoints, if it has one, and looks there for what to start from. The job's name may get a number
 /// behind it; its number may become that of the run from which it goes on.
-async fn open_store(settings: &mut JobSettings) -> Result<(Option<SharedStore>, JobOrigin)> {
+async fn open_store(
+    settings: &mut JobSettings,
+    blueprint: &Blueprint,
+) -> Result<(Option<SharedStore>, JobOrigin)> {
     let origin =
         settings.restore.clone().map_or(JobOrigin::Nothing { left_alone: None }, JobOrigin::Checkpoint);
     let Some(checkpoints) = &settings.checkpoints else { return Ok((None, origin)) };
     let (folder, retained) = (checkpoints.folder.clone(), checkpoints.retained);
     let (name, id, resumes) = (settings.name.clone(), settings.id, settings.resume.goes_on());
+    let sinks = blueprint.sinks().map(|sink| Arc::clone(&sink.spec.sink));
+    let sinks: Vec<_> =
+        sinks.zip(blueprint.sinks().map(|sink| blueprint.uids()[sink.node].clone())).collect();
     let open = move || {
         let mut folder = JobFolder::acquire(&folder, &name, id)?;
         let latest =
             if origin == (JobOrigin::Nothing { left_alone: None }) { folder.latest()? } else { None };
         let origin = match latest {
             Some(latest) if resumes => {
-                folder = folder.resume_as(latest.job_id)?;
+                if is_outrun(&latest, &sinks) {
+                    warn!(
+                        job = name,
+                        checkpoint = latest.number,
+                        "a sink has commits of later checkpoints, which are gone: the job goes on under a new number"
+                    );
+                } else {
+                    folder = folder.resume_as(latest.job_id)?;
+                }
                 JobOrigin::Checkpoint(latest.path)
             }
             Some(latest) => JobOrigin::Nothing { left_alone: Some(latest.path) },

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -212,6 +212,12 @@ pub(super) struct KeepingSink {
     commit_count: watch::Sender<usize>,
     /// How often writers have prepared.
     prepare_count: watch::Sender<usize>,
+    /// What is written.
+    place: Mutex<String>,
+    /// The sinks whose unfinished work was to be removed.
+    pub(super) discarded: Mutex<Vec<String>>,
+    /// The number of the last checkpoint that it says was committed; 0 for none.
+    newest_commit: AtomicU64,
 }
 
 impl KeepingSink {
@@ -225,6 +231,9 @@ impl KeepingSink {
             lost_commits: AtomicUsize::new(0),
             commit_count: watch::Sender::new(0),
             prepare_count: watch::Sender::new(0),
+            place: Mutex::new("first".to_owned()),
+            discarded: Mutex::default(),
+            newest_commit: AtomicU64::new(0),
         }
     }
 
@@ -241,6 +250,16 @@ impl KeepingSink {
     pub(super) fn losing_commits(self, count: usize) -> KeepingSink {
         self.lost_commits.store(count, Ordering::SeqCst);
         self
+    }
+
+    /// Puts another place where this one was.
+    pub(super) fn replace(&self) {
+        *self.place.lock().unwrap() = "second".to_owned();
+    }
+
+    /// Says that a checkpoint was committed.
+    pub(super) fn claim_commit(&self, number: CheckpointId) {
+        self.newest_commit.store(number, Ordering::SeqCst);
     }
 
     /// Waits until so many commits have landed.
@@ -305,6 +324,11 @@ impl DynamicTableSink for SharedSink {
         requested
     }
 
+    fn newest_commit(&self, sink_id: &str) -> Option<CheckpointId> {
+        assert!(sink_id.starts_with("00000000000000000000000000000007/"), "{sink_id}");
+        Some(self.0.newest_commit.load(Ordering::SeqCst)).filter(|number| *number > 0)
+    }
+
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
         Ok(Box::new(KeepingWriter { sink: Arc::clone(&self.0), number: ctx.writer, lines: Vec::new() }))
     }
@@ -360,6 +384,24 @@ impl Committer for KeepingCommitter {
         let lost =
             self.0.lost_commits.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |lost| lost.checked_sub(1));
         if lost.is_ok() { Err(Error::unavailable("the answer to a commit was lost")) } else { Ok(()) }
+    }
+
+    async fn discard_unfinished(&mut self, sink_id: &str, _kept: &[Committable]) -> Result<()> {
+        self.0.discarded.lock().unwrap().push(sink_id.to_owned());
+        Ok(())
+    }
+
+    fn place(&self) -> Option<String> {
+        Some(self.0.place.lock().unwrap().clone())
+    }
+
+    fn check_place(&self, place: &str, checkpoint: CheckpointId) -> Result<()> {
+        let is_same = self.place().as_deref() == Some(place);
+        if is_same {
+            Ok(())
+        } else {
+            Err(Error::rejected(format!("not the place of checkpoint {checkpoint}")))
+        }
     }
 }
 

@@ -121,7 +121,12 @@ impl Operator for Limit {
     fn state_tables(&self) -> Vec<StateTable> {
         match self {
             Limit::Counting(limit) => {
-                vec![StateTable { name: "count", schema: Arc::clone(&limit.schema), key_count: 0 }]
+                vec![StateTable {
+                    name: "count",
+                    schema: Arc::clone(&limit.schema),
+                    key_count: 0,
+                    derived_from: None,
+                }]
             }
             Limit::Changing(limit) => limit.state_tables(),
         }

@@ -133,7 +133,12 @@ impl Operator for SetOperation {
 
     fn state_tables(&self) -> Vec<StateTable> {
         let key_count = self.schema.fields().len();
-        vec![StateTable { name: "rows", schema: Arc::clone(&self.state_schema), key_count }]
+        vec![StateTable {
+            name: "rows",
+            schema: Arc::clone(&self.state_schema),
+            key_count,
+            derived_from: None,
+        }]
     }
 
     fn take_changes(&mut self) -> Result<Vec<StateChanges>> {

@@ -154,6 +154,14 @@ pub(in crate::connector::iceberg) fn committed_checkpoint(snapshot: &Snapshot) -
     Some((summary.get(LINEAGE)?, summary.get(CHECKPOINT)?.parse().ok()?))
 }
 
+/// Returns the last checkpoint of a lineage that has landed in a table, as far as the table still tells.
+pub(in crate::connector::iceberg) fn newest_commit(metadata: &TableMetadata, lineage: &str) -> Option<u64> {
+    let property = committed_property(metadata, lineage).map(|(checkpoint, _)| checkpoint);
+    let marked = metadata.snapshots().filter_map(|snapshot| committed_checkpoint(snapshot));
+    let marked = marked.filter(|(of, _)| *of == lineage).map(|(_, checkpoint)| checkpoint);
+    marked.chain(property).max()
+}
+
 /// Removes what the property says of a lineage, once its job has ended.
 ///
 /// # Errors

@@ -26,7 +26,7 @@ mod tests;
 pub(super) use commit_loop::{MetadataChange, SnapshotPlan, commit_snapshot, commit_updates, reload_same};
 pub(super) use marker::{
     COMMITTED_PREFIX, CommitMarker, RESOLVED_DELETES, committed_checkpoint, committed_key, forget,
-    is_committed, lineage_of,
+    is_committed, lineage_of, newest_commit,
 };
 pub(super) use row_deletes::check_row_deletes;
 pub(super) use snapshot_change::{FileRemoval, SnapshotChange};

@@ -216,6 +216,20 @@ impl FileStore {
         removed.map_err(|error| store_error("remove", location, error))
     }
 
+    /// Removes what writes have left below a folder that were cut off, and returns how many files those were. `is_wanted` tells them by
+    /// the names that they would have got.
+    ///
+    /// # Errors
+    /// A folder cannot be listed, or a file cannot be removed.
+    pub(in crate::connector::iceberg) async fn remove_unfinished(
+        &self,
+        location: &str,
+        is_wanted: impl Fn(&str) -> bool + Send + Sync + 'static,
+    ) -> Result<usize> {
+        let removed = self.system.remove_unfinished(&local_path(location)?, Arc::new(is_wanted)).await;
+        removed.map_err(|error| store_error("clean", location, error))
+    }
+
     /// Removes a folder if nothing is in it, and returns whether it is gone.
     ///
     /// # Errors

@@ -23,7 +23,7 @@ use object_store::{
 };
 use uuid::Uuid;
 
-use super::file_system::FileSystem;
+use super::file_system::{FileSystem, IsWanted};
 use crate::connector::durable_step;
 
 /// How many files are deleted at a time.
@@ -96,9 +96,60 @@ fn folder_of(file: &FilePath) -> &FilePath {
     file.parent().unwrap_or(FilePath::new("/"))
 }
 
-/// Returns a name beside a file that nobody else uses or looks at.
-fn temporary_beside(file: &FilePath, extension: &str) -> PathBuf {
-    folder_of(file).join(format!(".{}.{extension}", Uuid::new_v4()))
+/// Limit: a longer name does not stand in a temporary one, as file systems take 255 bytes.
+const NAME_BYTES_MAX: usize = 200;
+
+/// Returns a name beside a folder that nobody else uses or looks at.
+fn hidden_beside(folder: &FilePath) -> PathBuf {
+    folder_of(folder).join(format!(".{}.removed", Uuid::new_v4()))
+}
+
+/// Returns a name beside a file that nobody else uses, and that tells which file it is to become.
+fn temporary_beside(file: &FilePath) -> PathBuf {
+    let name = file.file_name().and_then(|name| name.to_str());
+    let unique = Uuid::new_v4();
+    folder_of(file).join(match name.filter(|name| name.len() <= NAME_BYTES_MAX) {
+        Some(name) => format!(".{name}.{unique}.tmp"),
+        None => format!(".{unique}.tmp"),
+    })
+}
+
+/// Returns which file one with a temporary name was to become. The inner store adds a number while it writes parts.
+fn final_name(temporary: &str) -> Option<&str> {
+    let name = temporary.strip_prefix('.')?;
+    let name = match name.rsplit_once('#') {
+        Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => name,
+    };
+    let (name, unique) = name.strip_suffix(".tmp")?.rsplit_once('.')?;
+    Uuid::parse_str(unique).is_ok().then_some(name)
+}
+
+/// Removes files below a folder that were to become others, and returns how many.
+fn remove_unfinished(folder: &FilePath, is_wanted: &IsWanted) -> Result<usize> {
+    let entries = match fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+        entries => entries.map_err(|error| failed(folder, error))?,
+    };
+    let mut removed = 0;
+    for entry in entries {
+        let entry = entry.map_err(|error| failed(folder, error))?;
+        let path = entry.path();
+        // A link to a folder leads out of the table.
+        if entry.file_type().is_ok_and(|of| of.is_dir()) {
+            removed += remove_unfinished(&path, is_wanted)?;
+        } else if entry.file_name().to_str().and_then(final_name).is_some_and(|name| is_wanted(name)) {
+            durable_step("remove", &path);
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                gone => {
+                    gone.map_err(|error| failed(&path, error))?;
+                    removed += 1;
+                }
+            }
+        }
+    }
+    Ok(removed)
 }
 
 /// Removes the checksum that Hadoop may have written beside a file.
@@ -126,7 +177,7 @@ struct Unnamed {
 impl Unnamed {
     /// Writes all of a file under another name beside it.
     fn write(target: &FilePath, payload: &PutPayload, make_folder: bool) -> Result<Unnamed> {
-        let temporary = temporary_beside(target, "tmp");
+        let temporary = temporary_beside(target);
         durable_step("create", &temporary);
         let create = || File::options().write(true).create_new(true).open(&temporary);
         let created = match create() {
@@ -234,7 +285,7 @@ impl ObjectStore for LocalFiles {
         let target = file_of(path);
         let folder = folder_of(&target).to_owned();
         blocking(move || create_folders(&folder)).await?;
-        let temporary = temporary_beside(&target, "tmp");
+        let temporary = temporary_beside(&target);
         let inner =
             self.inner.put_multipart_opts(&Path::parse(temporary.to_string_lossy())?, options).await?;
         Ok(Box::new(Upload { inner, temporary, target }))
@@ -306,7 +357,7 @@ impl FileSystem for LocalFiles {
     async fn remove_folder(&self, path: &Path) -> Result<()> {
         let folder = file_of(path);
         blocking(move || {
-            let hidden = temporary_beside(&folder, "removed");
+            let hidden = hidden_beside(&folder);
             durable_step("rename", &hidden);
             match fs::rename(&folder, &hidden) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
@@ -317,6 +368,11 @@ impl FileSystem for LocalFiles {
             fs::remove_dir_all(&hidden).map_err(|error| failed(&hidden, error))
         })
         .await
+    }
+
+    async fn remove_unfinished(&self, folder: &Path, is_wanted: IsWanted) -> Result<usize> {
+        let folder = file_of(folder);
+        blocking(move || remove_unfinished(&folder, &is_wanted)).await
     }
 
     async fn remove_empty_folder(&self, path: &Path) -> Result<bool> {

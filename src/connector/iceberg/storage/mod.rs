@@ -13,5 +13,5 @@ mod tests;
 
 pub(super) use file_store::FileStore;
 #[cfg(test)]
-pub(super) use file_system::FileSystem;
+pub(super) use file_system::{FileSystem, IsWanted};
 pub(super) use store_error::store_error;

@@ -23,7 +23,7 @@ use object_store::{
 };
 
 use super::file_store::FileStore;
-use super::file_system::FileSystem;
+use super::file_system::{FileSystem, IsWanted};
 
 /// What is done with a store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -296,6 +296,10 @@ impl FileSystem for Failing {
 
     async fn remove_folder(&self, path: &Path) -> Result<()> {
         self.faults.attempt(Operation::Folder, path, self.inner.remove_folder(path)).await
+    }
+
+    async fn remove_unfinished(&self, folder: &Path, is_wanted: IsWanted) -> Result<usize> {
+        self.faults.attempt(Operation::List, folder, self.inner.remove_unfinished(folder, is_wanted)).await
     }
 
     async fn remove_empty_folder(&self, path: &Path) -> Result<bool> {

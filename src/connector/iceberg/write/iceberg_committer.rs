@@ -21,8 +21,10 @@ use crate::connector::iceberg::commit::{
     committed_key, forget, is_committed, lineage_of,
 };
 use crate::connector::iceberg::manifest::TableFile;
+use crate::connector::iceberg::scan::live_files;
+use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
-use crate::connector::{Committable, Committer, CompletedCheckpoint};
+use crate::connector::{CheckpointId, Committable, Committer, CompletedCheckpoint};
 use crate::error::{Error, ErrorKind, Result};
 
 /// Stands for the number of a writer in the names of what the committer writes itself.
@@ -49,6 +51,8 @@ pub(super) struct IcebergCommitter {
 struct Group {
     prepared: Vec<Member>,
     marker: CommitMarker,
+    /// The ids of those that have landed and of which no mark in the table tells any more.
+    landed: BTreeSet<String>,
 }
 
 /// A committable.
@@ -69,6 +73,11 @@ impl Member {
         };
         let upsert = Some(PreparedUpsert { lookup, data: data.clone(), deletes });
         Ok(Member { prepared, data, deletes: Vec::new(), upsert })
+    }
+
+    /// Returns whether it changes nothing in the table for which it was prepared.
+    fn is_nothing(&self) -> bool {
+        self.prepared.replaced != Replaced::Everything && self.prepared.paths().next().is_none()
     }
 }
 
@@ -110,6 +119,16 @@ pub(super) async fn discard_files(table: &IcebergTable, files: &[TableFile]) {
     }
 }
 
+/// Returns the error of a table that has taken the place of the one that a checkpoint was written for.
+fn another_table(table: &IcebergTable, checkpoint: CheckpointId) -> Error {
+    let message = format!(
+        "Iceberg table '{}' is another one than checkpoint {checkpoint} was written for",
+        table.ident()
+    );
+    Error::new(ErrorKind::State, message)
+        .hint("It was dropped and created anew. Start the job again without its checkpoints.")
+}
+
 /// Whether a commit comes for the first time or after a crash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Occasion {
@@ -139,11 +158,12 @@ impl IcebergCommitter {
         committables: &[Committable],
         occasion: Occasion,
     ) -> Result<()> {
-        let groups = self.groups(checkpoint, committables)?;
-        for (at, group) in groups.iter().enumerate() {
+        let mut groups = self.groups(checkpoint, committables)?;
+        for at in 0..groups.len() {
             if occasion == Occasion::Recovery {
-                self.expect_files(group).await?;
+                self.look_back(&mut groups[at]).await?;
             }
+            let group = &groups[at];
             let mut plan = GroupPlan {
                 committer: self,
                 group,
@@ -185,7 +205,8 @@ impl IcebergCommitter {
             let group = match groups.iter_mut().find(of) {
                 Some(group) => group,
                 None => {
-                    groups.push(Group { prepared: Vec::new(), marker: self.marker(checkpoint, &prepared) });
+                    let marker = self.marker(checkpoint, &prepared);
+                    groups.push(Group { prepared: Vec::new(), marker, landed: BTreeSet::new() });
                     let last = groups.len() - 1;
                     &mut groups[last]
                 }
@@ -219,27 +240,53 @@ impl IcebergCommitter {
         let metadata = table.metadata();
         let foreign = group.prepared.iter().find(|member| member.prepared.table != metadata.uuid());
         if let Some(foreign) = foreign {
-            return Err(Error::new(
-                ErrorKind::State,
-                format!(
-                    "Iceberg table '{}' is another one than checkpoint {} was written for",
-                    table.ident(),
-                    foreign.prepared.checkpoint
-                ),
-            )
-            .hint("It was dropped and created anew. Start the job again without its checkpoints."));
+            return Err(another_table(table, foreign.prepared.checkpoint));
         }
         let is_pending = |member: &&Member| {
             let prepared = &member.prepared;
-            !is_committed(metadata, &prepared.lineage, prepared.checkpoint, &prepared.id)
+            !group.landed.contains(&prepared.id)
+                && !is_committed(metadata, &prepared.lineage, prepared.checkpoint, &prepared.id)
         };
         Ok(group.prepared.iter().filter(is_pending).collect())
     }
 
-    /// Sees that files which are still to be committed are there.
-    async fn expect_files(&self, group: &Group) -> Result<()> {
+    /// Finds what of a group has landed a long time ago, and sees that the files of the rest are there.
+    async fn look_back(&self, group: &mut Group) -> Result<()> {
         let table = self.table.reload().await?;
-        let pending = self.pending(group, &table)?;
+        let pending = self.pending(group, &table)?.len();
+        if pending == 0 {
+            return Ok(());
+        }
+        // A commit that comes to nothing leaves no mark. Had it not been made, it would come to nothing all the same, as what others
+        // have added since comes after it.
+        if pending == group.prepared.len() && group.prepared.iter().all(Member::is_nothing) {
+            group.landed = group.prepared.iter().map(|member| member.prepared.id.clone()).collect();
+            return Ok(());
+        }
+        // The marks go: snapshots expire, and a run that goes on from this one takes its property away. Files that are in the table
+        // can only have come with the commit, and would be there twice.
+        let live = self.live_paths(&table).await?;
+        let is_live = |member: &&Member| member.prepared.paths().any(|path| live.contains(path));
+        let landed = group.prepared.iter().filter(is_live).map(|member| member.prepared.id.clone());
+        group.landed = landed.collect();
+        self.expect_files(&self.pending(group, &table)?, &table).await
+    }
+
+    /// Returns where the data files are that the table has now, and the files of position deletes.
+    async fn live_paths(&self, table: &IcebergTable) -> Result<HashSet<String>> {
+        let head = head(table.metadata(), self.options.branch.as_deref());
+        let Some(head) = head else { return Ok(HashSet::new()) };
+        let mut paths = HashSet::new();
+        for live in live_files(table, Some(head.snapshot_id())).await? {
+            let deletes = live.deletes.positions.iter().map(|delete| delete.file.file.file_path().to_owned());
+            paths.extend(deletes);
+            paths.insert(live.data.file.file_path().to_owned());
+        }
+        Ok(paths)
+    }
+
+    /// Sees that files which are still to be committed are there.
+    async fn expect_files(&self, pending: &[&Member], table: &IcebergTable) -> Result<()> {
         let paths = pending.iter().flat_map(|member| member.prepared.paths());
         let paths: Vec<String> = paths.map(str::to_owned).collect();
         let look = paths.into_iter().map(|path| {
@@ -391,6 +438,17 @@ impl Committer for IcebergCommitter {
         let metadata = table.metadata();
         let settings = WriteSettings::new(&self.options.properties(metadata), metadata)?;
         remove_orphans(&table, &settings.data_folder, sink_id, &kept).await
+    }
+
+    fn place(&self) -> Option<String> {
+        Some(self.table.metadata().uuid().to_string())
+    }
+
+    fn check_place(&self, place: &str, checkpoint: CheckpointId) -> Result<()> {
+        if self.place().as_deref() == Some(place) {
+            return Ok(());
+        }
+        Err(another_table(&self.table, checkpoint))
     }
 
     async fn forget_commits(&mut self) -> Result<()> {

@@ -15,11 +15,11 @@ use super::write_options::{ChangesWithoutKey, DistributionMode, WriteOptions};
 use super::write_settings::WriteSettings;
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::connector::iceberg::catalog::check_partition_keys;
-use crate::connector::iceberg::commit::{check_row_deletes, reload_same};
+use crate::connector::iceberg::commit::{check_row_deletes, lineage_of, newest_commit, reload_same};
 use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{
-    Committer, DynamicTableSink, FactoryContext, OutputStream, SinkWriter, WriterContext,
+    CheckpointId, Committer, DynamicTableSink, FactoryContext, OutputStream, SinkWriter, WriterContext,
 };
 use crate::error::{Error, FlinkClass, Result};
 use crate::state::StateTable;
@@ -225,6 +225,10 @@ impl DynamicTableSink for IcebergSink {
         let head = head(metadata, self.options.branch.as_deref());
         let Some(head) = head else { return Some(false) };
         head.summary().additional_properties.get("total-records").map(|records| records != "0")
+    }
+
+    fn newest_commit(&self, sink_id: &str) -> Option<CheckpointId> {
+        newest_commit(self.table.metadata(), &lineage_of(sink_id))
     }
 
     fn has_single_writer(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::future::ready;
+use std::sync::Arc;
 
 use futures::TryStreamExt;
 use iceberg::spec::ManifestFile;
@@ -25,8 +26,15 @@ pub(super) async fn remove_orphans(
     sink_id: &str,
     kept: &[&str],
 ) -> Result<()> {
+    let of_sink = Arc::new(SinkFiles::of(sink_id));
+    let unfinished = {
+        let of_sink = Arc::clone(&of_sink);
+        table.files().remove_unfinished(data_folder, move |name| of_sink.hold(name)).await?
+    };
+    if unfinished > 0 {
+        info!(table = %table.ident(), files = unfinished, "files that a killed job has begun are removed");
+    }
     let (store, folder) = table.files().resolve(data_folder)?;
-    let of_sink = SinkFiles::of(sink_id);
     let is_ours = |path: &Path| path.filename().is_some_and(|name| of_sink.hold(name));
     let listed = list(store.as_ref(), &folder, is_ours).await;
     let mut found: HashMap<Path, String> = HashMap::new();

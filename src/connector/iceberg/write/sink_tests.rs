@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arrow::array::{ArrayRef, Int64Array, RecordBatch, StringArray};
 use iceberg::spec::{DataContentType, FormatVersion, PrimitiveType, Transform};
 use iceberg::{TableRequirement, TableUpdate};
+use object_store::{ObjectStoreExt, PutPayload};
 
 use super::iceberg_sink::IcebergSink;
 use super::testing::{Making, Warehouse, id_and_name, optional};
@@ -88,6 +89,22 @@ async fn a_checkpoint_is_one_snapshot_of_all_writers_and_a_repeated_commit_is_no
 }
 
 #[tokio::test]
+async fn the_newest_commit_of_a_sink_is_told_by_the_table() {
+    let warehouse = plain().await;
+    let newest = async || warehouse.sink(&[], &[], false).await.newest_commit("a");
+    assert_eq!(newest().await, None);
+    let sink = warehouse.sink(&[], &[], false).await;
+    for (run, number) in [("a", 3), ("a", 5), ("b", 9)] {
+        let prepared = prepare(&sink, context(run), number, &[(1, "a")]).await.unwrap();
+        commit(&sink, context(run), number, &prepared).await.unwrap();
+    }
+    assert_eq!(newest().await, Some(5));
+    // The snapshots tell it, too.
+    sink.open_committer(context("a")).await.unwrap().forget_commits().await.unwrap();
+    assert_eq!(newest().await, Some(5));
+}
+
+#[tokio::test]
 async fn a_checkpoint_without_rows_is_no_snapshot() {
     let warehouse = plain().await;
     let sink = warehouse.sink(&[], &[], false).await;
@@ -132,6 +149,29 @@ async fn a_checkpoint_of_an_earlier_run_is_committed_once_and_its_mark_goes_with
 }
 
 #[tokio::test]
+async fn what_is_in_the_table_has_landed_whatever_has_expired() {
+    let warehouse = plain().await;
+    let sink = warehouse.sink(&[], &[], false).await;
+    let first = prepare(&sink, context("old"), 5, &[(1, "a")]).await.unwrap();
+    let recover = async |run: &str| {
+        let mut committer = sink.open_committer(context(run)).await.unwrap();
+        committer.commit_after_recovery(&completed_checkpoint(5), &first).await.unwrap();
+        committer
+    };
+    let mut committer = recover("new").await;
+    let next = prepare(&sink, context("new"), 6, &[(2, "b")]).await.unwrap();
+    committer.commit(&completed_checkpoint(6), &next).await.unwrap();
+    // Another engine lets the first snapshot go, and with it the only mark.
+    let table = warehouse.other().await;
+    let head = table.metadata().current_snapshot().unwrap();
+    let expired = vec![head.parent_snapshot_id().unwrap()];
+    warehouse.alter(vec![TableUpdate::RemoveSnapshots { snapshot_ids: expired }]).await;
+    recover("again").await;
+    assert_eq!(warehouse.rows().await, ["1,a", "2,b"]);
+    assert_eq!(warehouse.files().await.len(), 2);
+}
+
+#[tokio::test]
 async fn files_that_are_gone_before_they_were_committed_are_named() {
     let warehouse = plain().await;
     let sink = warehouse.sink(&[], &[], false).await;
@@ -168,6 +208,34 @@ async fn what_a_killed_job_has_left_goes_and_nothing_else() {
     committer.discard_unfinished("job-1", &[]).await.unwrap();
     assert_eq!(warehouse.rows().await, ["1,a", "2,b"]);
     assert_eq!(warehouse.parquet_files().len(), 3, "what another sink has prepared is there");
+}
+
+#[tokio::test]
+async fn what_a_killed_job_has_begun_to_write_goes() {
+    let warehouse = plain().await;
+    let sink = warehouse.sink(&[], &[], false).await;
+    let table = warehouse.other().await;
+    let data = format!("{}/data", table.metadata().location());
+    let (store, folder) = table.files().resolve(&data).unwrap();
+    for run in ["job-1", "job-2"] {
+        let names = super::file_names::FileNames::new(run, 0);
+        for below in ["p=1", "p=2"] {
+            let path = folder.clone().join(below).join(names.next_data_file());
+            let mut upload = store.put_multipart(&path).await.unwrap();
+            upload.put_part(PutPayload::from_static(b"rows")).await.unwrap();
+            // Killed, it has no time to remove its file.
+            std::mem::forget(upload);
+        }
+    }
+    let data = std::path::PathBuf::from(format!("/{folder}"));
+    let left = || {
+        let folders = std::fs::read_dir(&data).unwrap().map(|folder| folder.unwrap().path());
+        folders.map(|folder| std::fs::read_dir(folder).unwrap().count()).sum::<usize>()
+    };
+    assert_eq!(left(), 4);
+    let mut committer = sink.open_committer(context("job-1")).await.unwrap();
+    committer.discard_unfinished("job-1", &[]).await.unwrap();
+    assert_eq!(left(), 2, "what another sink writes is there");
 }
 
 #[tokio::test]
@@ -302,6 +370,24 @@ async fn a_table_that_was_dropped_and_made_anew_is_another_one() {
     assert!(committer.commit(&completed_checkpoint(1), &prepared).await.is_err());
     let error = refusal(sink.open_writer(context("a")).await);
     assert!(error.message().contains("was replaced while it was written"), "{error}");
+}
+
+#[tokio::test]
+async fn a_checkpoint_knows_its_table_also_where_it_has_prepared_nothing() {
+    let warehouse = plain().await;
+    let place = async || {
+        let committer = warehouse.sink(&[], &[], false).await.open_committer(context("a")).await.unwrap();
+        let place = committer.place().unwrap();
+        (committer, place)
+    };
+    let (committer, before) = place().await;
+    committer.check_place(&before, 7).unwrap();
+    warehouse.alter(vec![TableUpdate::AssignUuid { uuid: uuid::Uuid::new_v4() }]).await;
+    let (committer, after) = place().await;
+    committer.check_place(&after, 7).unwrap();
+    let error = refusal(committer.check_place(&before, 7));
+    assert_eq!(error.message(), "Iceberg table 'db.t' is another one than checkpoint 7 was written for");
+    assert!(error.hint_text().unwrap().contains("dropped and created anew"));
 }
 
 #[tokio::test]

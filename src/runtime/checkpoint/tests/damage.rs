@@ -10,7 +10,12 @@ use crate::error::ErrorKind;
 /// Makes a job with a base, a delta and two tables, and a savepoint; returns both folders.
 fn job(folder: &Path) -> (PathBuf, PathBuf) {
     let mut store = open(folder, 1, 1);
-    let total = StateTable { name: "total", schema: schema(&[("n", DataType::Int64)]), key_count: 0 };
+    let total = StateTable {
+        name: "total",
+        schema: schema(&[("n", DataType::Int64)]),
+        key_count: 0,
+        derived_from: None,
+    };
     for (from, to) in [(0, 3_000), (1_000, 1_500)] {
         let rows: Vec<_> = (from..to).map(|key| (key, Some(format!("value of {key}")))).collect();
         let deletes: Vec<i64> = (from / 100..to / 100).collect();

@@ -110,7 +110,7 @@ fn every_type_comes_back_as_a_value() {
     let fields = columns.iter().enumerate();
     let fields = fields.map(|(at, column)| Field::new(format!("c{at}"), column.data_type().clone(), true));
     let schema: SchemaRef = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-    let table = StateTable { name: "t", schema: Arc::clone(&schema), key_count: 1 };
+    let table = StateTable { name: "t", schema: Arc::clone(&schema), key_count: 1, derived_from: None };
     let rows = batch(&schema, columns, 4);
     let no_keys = rows.project(&[0]).unwrap().slice(0, 0);
     for restored in write_twice(&table, (&rows, &no_keys), (&rows.slice(1, 2), &no_keys)) {
@@ -128,7 +128,7 @@ fn every_type_that_can_be_compared_comes_back_as_a_key() {
             continue;
         }
         let schema = schema(&[("k", column.data_type().clone()), ("v", DataType::Int64)]);
-        let table = StateTable { name: "t", schema: Arc::clone(&schema), key_count: 1 };
+        let table = StateTable { name: "t", schema: Arc::clone(&schema), key_count: 1, derived_from: None };
         let is_boolean = column.data_type() == &DataType::Boolean;
         let keys = if is_boolean { column.slice(0, 3) } else { column };
         let count = keys.len();
@@ -153,7 +153,7 @@ fn every_type_that_can_be_compared_comes_back_as_a_key() {
 #[test]
 fn every_nan_is_the_same_key() {
     let schema = schema(&[("k", DataType::Float64), ("v", DataType::Int64)]);
-    let table = StateTable { name: "t", schema: Arc::clone(&schema), key_count: 1 };
+    let table = StateTable { name: "t", schema: Arc::clone(&schema), key_count: 1, derived_from: None };
     let row = |key: f64| {
         let columns: Vec<ArrayRef> =
             vec![Arc::new(Float64Array::from(vec![key])), Arc::new(Int64Array::from(vec![1]))];
@@ -170,7 +170,8 @@ fn every_nan_is_the_same_key() {
 fn a_table_of_one_row_needs_no_key_and_one_without_columns_no_values() {
     for columns in [&[("n", DataType::Int64)][..], &[]] {
         let schema = schema(columns);
-        let table = StateTable { name: "total", schema: Arc::clone(&schema), key_count: 0 };
+        let table =
+            StateTable { name: "total", schema: Arc::clone(&schema), key_count: 0, derived_from: None };
         let row = |n: i64| {
             let column: ArrayRef = Arc::new(Int64Array::from(vec![n]));
             batch(&schema, columns.iter().map(|_| Arc::clone(&column)).collect(), 1)

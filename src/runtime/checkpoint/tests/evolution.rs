@@ -16,6 +16,7 @@ fn wider() -> StateTable {
         name: "groups",
         schema: schema(&[("k", DataType::Int64), ("n", DataType::Int64), ("v", DataType::Utf8)]),
         key_count: 1,
+        derived_from: None,
     }
 }
 
@@ -99,6 +100,7 @@ fn what_does_not_fit_is_refused_with_what_has_changed() {
         name: "groups",
         schema: schema(&[("k", DataType::Int64), ("v", DataType::Int64)]),
         key_count: 1,
+        derived_from: None,
     };
     let error = restore.check(&claims(vec![claim("agg", narrower)]), true).unwrap_err();
     assert_eq!(
@@ -162,6 +164,36 @@ fn a_table_that_was_given_up_does_not_come_back() {
         let restore = Restore::open(&path).unwrap();
         assert_eq!(read_groups(&restore, "x", 1), Rows::from([(20, None)]));
         assert_eq!(read_groups(&restore, "agg", 1), Rows::from([(1, None), (2, None)]));
+    }
+}
+
+#[test]
+fn a_table_that_stands_for_something_else_begins_anew() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut store = open(folder.path(), 1, 1);
+    let of = |what: &str| StateTable { derived_from: Some(what.to_owned()), ..groups() };
+    let rows = |key| changes(&[(key, None)], &[], 1);
+    write(&mut store, vec![operator("agg", of("a"), rows(1))]).unwrap();
+    let restore = Restore::open(&store.latest().unwrap()).unwrap();
+    assert_eq!(read(&restore, "agg", &of("a"), 1).len(), 1);
+    // The columns may have changed in any way.
+    let narrower = StateTable { schema: schema(&[("x", DataType::Utf8)]), ..of("b") };
+    for (table, fits) in [(of("a"), true), (of("b"), true), (narrower, true), (groups(), true)] {
+        assert_eq!(restore.check(&claims(vec![claim("agg", table.clone())]), false).is_ok(), fits);
+    }
+    assert!(read(&restore, "agg", &of("b"), 1).is_empty());
+
+    store.continue_from(&restore).unwrap();
+    write(&mut store, vec![operator("agg", of("b"), rows(2))]).unwrap();
+    let saved = store.write_savepoint(folder.path()).unwrap().path;
+    for path in [store.latest().unwrap(), saved] {
+        let restore = Restore::open(&path).unwrap();
+        let batches = read(&restore, "agg", &of("b"), 1);
+        let keys: Vec<i64> = batches
+            .iter()
+            .flat_map(|rows| rows.column(0).as_primitive::<Int64Type>().values().to_vec())
+            .collect();
+        assert_eq!(keys, [2]);
     }
 }
 

@@ -43,6 +43,7 @@ fn groups() -> StateTable {
         name: "groups",
         schema: schema(&[("k", DataType::Int64), ("v", DataType::Utf8)]),
         key_count: 1,
+        derived_from: None,
     }
 }
 

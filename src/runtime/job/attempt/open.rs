@@ -18,8 +18,8 @@ use crate::error::{Error, ErrorKind, Result};
 use crate::options::JobResume;
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::{Manifest, Restore};
-use crate::runtime::job::blueprint::{Sink, Writers};
-use crate::runtime::job::coordinator::Coordinator;
+use crate::runtime::job::blueprint::{Sink, Writers, sink_id};
+use crate::runtime::job::coordinator::{Coordinator, place_key};
 use crate::runtime::job::exchange::Exchange;
 use crate::runtime::job::intake::{EpochLimits, Intake, OpenReader};
 use crate::runtime::job::source_task::{FRAMES_AHEAD, SourceItem, SourceTask};
@@ -75,7 +75,7 @@ impl<'a> Attempt<'a> {
             }
         };
         let manifest = restore.as_deref().map(Restore::manifest);
-        let committers = open_committers(job, manifest, is_restart).await?;
+        let committers = open_committers(job, restore.as_deref(), is_restart).await?;
         let mut tasks = JoinSet::new();
         let sources = open_sources(job, manifest, &mut tasks)?;
         let mut writer_lives = WriterLives::new();
@@ -158,9 +158,14 @@ async fn restore(job: &Job, path: &Path) -> Result<Arc<Restore>> {
 /// earlier writers have left unfinished.
 async fn open_committers(
     job: &Job,
-    manifest: Option<&Manifest>,
+    restore: Option<&Restore>,
     is_restart: bool,
 ) -> Result<BTreeMap<NodeId, Box<dyn Committer>>> {
+    let manifest = restore.map(Restore::manifest);
+    let is_over = match (&job.store, restore) {
+        (Some(store), Some(restore)) => store.lock().await.has_locked(restore),
+        _ => false,
+    };
     let mut committers = BTreeMap::new();
     for sink in job.blueprint.sinks() {
         let uid = &job.blueprint.uids()[sink.node];
@@ -170,13 +175,15 @@ async fn open_committers(
         let prepared = manifest.and_then(|manifest| manifest.committables.get(uid));
         let prepared = prepared.map_or(&[][..], Vec::as_slice);
         if let Some(manifest) = manifest {
+            if let Some(place) = manifest.extra.get(&place_key(uid)) {
+                committer.check_place(place, manifest.number)?;
+            }
             if !prepared.is_empty() {
                 let (number, positions) = (manifest.number, manifest.sources.clone());
                 let checkpoint = CompletedCheckpoint { number, positions };
                 job.open_commit.run(committer.commit_after_recovery(&checkpoint, prepared)).await?;
             }
-            // The lock on the name says that the job which wrote the checkpoint does not run any more.
-            if job.store.is_some() && manifest.job_name == job.settings.name {
+            if is_over {
                 committer.discard_unfinished(&sink_id(manifest.job_id, uid), prepared).await?;
             }
         }
@@ -283,11 +290,6 @@ pub(in crate::runtime::job) async fn discard_unfinished(job: &Job) {
             warn!(job = %job.settings.name, %error, "what a sink has written and not committed stays");
         }
     }
-}
-
-/// Returns what a sink is known by to its connector.
-fn sink_id(job: u128, uid: &str) -> String {
-    format!("{job:032x}/{uid}")
 }
 
 /// Opens the readers, each where the checkpoint says or where the options of its tables do.

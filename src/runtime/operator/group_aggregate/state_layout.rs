@@ -74,7 +74,7 @@ pub(super) fn state_tables(
         let fields =
             names.into_iter().zip(fields).map(|(name, (_, data_type))| Field::new(name, data_type, true));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        StateTable { name, schema, key_count: key_count + own_key_count }
+        StateTable { name, schema, key_count: key_count + own_key_count, derived_from: None }
     };
     let mut of_groups = vec![("rows".to_owned(), ArrowType::Int64)];
     for (call, name) in calls.iter().zip(&names[key_count..]) {

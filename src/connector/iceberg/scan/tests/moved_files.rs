@@ -13,7 +13,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 
-use crate::connector::iceberg::storage::{FileStore, FileSystem};
+use crate::connector::iceberg::storage::{FileStore, FileSystem, IsWanted};
 
 /// Reads files below `from` in `to`; nothing is written.
 #[derive(Debug)]
@@ -98,6 +98,10 @@ impl FileSystem for MovedFiles {
     }
 
     async fn remove_folder(&self, _: &Path) -> Result<()> {
+        read_only()
+    }
+
+    async fn remove_unfinished(&self, _: &Path, _: IsWanted) -> Result<usize> {
         read_only()
     }
 

@@ -11,11 +11,11 @@
 //!
 //! Whether a file is news is told by sequence numbers: those up to the last snapshot's are known, and of the later ones those of our
 //! own snapshots. A snapshot is our own if its marker names our lineage, or the one in which the checkpoint was made that the job has
-//! gone on from, up to that checkpoint. What is not known to be our own any more because it has expired is news: reading a file once
+//! gone on from, up to that checkpoint; those from before the index was begun anew are others' to it. What is not known to be our own any more because it has expired is news: reading a file once
 //! more is never wrong. Where the last snapshot is not among the ancestors of the current one, the table was set back, and everything
 //! is read anew.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, BooleanArray, Int64Array, RecordBatch};
@@ -27,7 +27,10 @@ use iceberg::spec::{SnapshotRef, TableMetadata};
 use super::key_positions::{KeyPositions, RowPosition};
 use super::known_snapshot::{KnownSnapshot, Newer};
 use super::row_identity::{Identified, RowIdentity};
-use crate::connector::iceberg::commit::{RESOLVED_DELETES, committed_checkpoint, is_committed};
+use super::synced_groups::{Restored, Synced};
+use crate::connector::iceberg::commit::{
+    RESOLVED_DELETES, committed_checkpoint, is_committed, newest_commit,
+};
 use crate::connector::iceberg::scan::{LiveFile, live_files, read_keys};
 use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
@@ -71,6 +74,8 @@ struct Pending {
     checkpoint: u64,
     /// Data files, by the hashes of their paths.
     files: HashSet<i64>,
+    /// Rows that are taken away one by one, by the hashes of their files' paths: still in the table, and not in the index any more.
+    retracted: Vec<(i64, u32)>,
 }
 
 /// What an index stands for.
@@ -79,8 +84,10 @@ pub(super) struct IndexSync {
     /// None as long as the index holds only what was written or asked for.
     known: Option<KnownSnapshot>,
     own: Lineage,
-    /// The lineage in which the checkpoint was made, if that is another.
+    /// The lineage in which the checkpoint was made.
     restored: Option<Lineage>,
+    /// The sequence number up to which commits of our lineages are as others' to the index: it was begun anew after them.
+    begun_after: i64,
     pending: Vec<Pending>,
     ownership: Ownership,
     branch: Option<String>,
@@ -99,20 +106,27 @@ enum History {
     Own,
     /// Others' are in between.
     Foreign,
-    /// The known snapshot is not among its ancestors.
+    /// The known snapshot is not among its ancestors, or one of ours that came after it is not.
     Rewound,
 }
 
 impl IndexSync {
-    /// Makes the record of an index that knows nothing yet.
+    /// Makes the record of an index that knows nothing yet. What its lineage has committed to the table so far is not in it, unless
+    /// the index goes on from a checkpoint.
     pub(super) fn new(
+        metadata: &TableMetadata,
         lineage: String,
         ownership: Ownership,
         branch: Option<String>,
         is_exact: bool,
     ) -> IndexSync {
         let own = Lineage { name: lineage, checkpoint: 0 };
+        let is_own = |snapshot: &&SnapshotRef| {
+            committed_checkpoint(snapshot).is_some_and(|(lineage, _)| lineage == own.name)
+        };
+        let earlier = metadata.snapshots().filter(is_own).map(|snapshot| snapshot.sequence_number());
         IndexSync {
+            begun_after: earlier.max().unwrap_or_default(),
             known: None,
             own,
             restored: None,
@@ -124,23 +138,16 @@ impl IndexSync {
         }
     }
 
-    /// Goes on from a checkpoint that was made in a lineage.
-    pub(super) fn restore(&mut self, known: Option<KnownSnapshot>, lineage: Option<Lineage>) {
-        self.known = known;
-        match lineage {
-            Some(lineage) if lineage.name == self.own.name => self.own.checkpoint = lineage.checkpoint,
-            lineage => self.restored = lineage,
-        }
+    /// Goes on from a checkpoint.
+    pub(super) fn restore(&mut self, restored: Restored) {
+        self.known = restored.known;
+        self.begun_after = restored.begun_after;
+        self.restored = restored.lineage;
     }
 
-    /// Returns the snapshot that the index stands for.
-    pub(super) fn known(&self) -> Option<KnownSnapshot> {
-        self.known
-    }
-
-    /// Returns our lineage with the last checkpoint that is in the index.
-    pub(super) fn lineage(&self) -> &Lineage {
-        &self.own
+    /// Returns what the index stands for.
+    pub(super) fn synced(&self) -> Synced {
+        Synced { known: self.known, lineage: self.own.clone(), begun_after: self.begun_after }
     }
 
     /// Says that a checkpoint is being prepared: what our lineage has committed before is in the index, or has no rows of this writer.
@@ -148,9 +155,40 @@ impl IndexSync {
         self.own.checkpoint = checkpoint;
     }
 
-    /// Notes what was prepared: data files that are in the index, and in no snapshot yet.
-    pub(super) fn prepared(&mut self, id: String, checkpoint: u64, files: HashSet<i64>) {
-        self.pending.push(Pending { id, checkpoint, files });
+    /// Notes what was prepared: data files that are in the index, and in no snapshot yet, and rows that are retracted. Where there are
+    /// none there is nothing to wait for, and what comes to nothing is never committed.
+    pub(super) fn prepared(
+        &mut self,
+        id: String,
+        checkpoint: u64,
+        files: HashSet<i64>,
+        retracted: Vec<(i64, u32)>,
+    ) {
+        if !files.is_empty() || !retracted.is_empty() {
+            self.pending.push(Pending { id, checkpoint, files, retracted });
+        }
+    }
+
+    /// Forgets what has landed, or came to nothing: a lineage commits its checkpoints in order.
+    fn forget_settled(&mut self, metadata: &TableMetadata) {
+        if self.pending.is_empty() {
+            return;
+        }
+        let lineage = &self.own.name;
+        let newest = newest_commit(metadata, lineage);
+        self.pending.retain(|pending| {
+            newest.is_none_or(|newest| newest <= pending.checkpoint)
+                && !is_committed(metadata, lineage, pending.checkpoint, &pending.id)
+        });
+    }
+
+    /// Returns the rows that are taken away with what has not landed, by the hashes of their files' paths.
+    fn retracted(&self) -> HashMap<i64, HashSet<u32>> {
+        let mut retracted: HashMap<i64, HashSet<u32>> = HashMap::new();
+        for (file, row) in self.pending.iter().flat_map(|pending| &pending.retracted) {
+            retracted.entry(*file).or_default().insert(*row);
+        }
+        retracted
     }
 
     /// Returns whether the index holds positions that may not stay in it, and forgets that: they point into what a file held before it
@@ -179,8 +217,7 @@ impl IndexSync {
         wanted: Option<&[u32]>,
     ) -> Result<KnownSnapshot> {
         let metadata = table.metadata();
-        self.pending
-            .retain(|pending| !is_committed(metadata, &self.own.name, pending.checkpoint, &pending.id));
+        self.forget_settled(metadata);
         let head = head(metadata, self.branch.as_deref());
         let history = self.history(metadata, head);
         let now = KnownSnapshot::of(head);
@@ -197,7 +234,8 @@ impl IndexSync {
         };
         let news = self.news(metadata, live, index, history);
         let wanted = wanted.filter(|_| self.known.is_none() && !news.is_empty());
-        read_into(table, news, index, identity, &self.ownership, wanted).await?;
+        let rows = NewRows { files: news, retracted: self.retracted() };
+        read_into(table, rows, index, identity, &self.ownership, wanted).await?;
         if wanted.is_none() {
             self.known = Some(now);
         }
@@ -209,6 +247,7 @@ impl IndexSync {
         let Some(known) = self.known else { return History::Foreign };
         match known.newer(metadata, head) {
             Newer::Rewound => History::Rewound,
+            Newer::Snapshots(newer) if self.has_lost(metadata, known, &newer) => History::Rewound,
             Newer::Expired => History::Foreign,
             Newer::Snapshots(newer) if newer.is_empty() => History::Same,
             Newer::Snapshots(newer) if newer.iter().all(|snapshot| self.is_own(snapshot)) => History::Own,
@@ -216,10 +255,22 @@ impl IndexSync {
         }
     }
 
+    /// Returns whether a commit of ours that is in the index has been taken back: it came after the known snapshot, and is not among
+    /// those that follow it now.
+    fn has_lost(&self, metadata: &TableMetadata, known: KnownSnapshot, newer: &[&SnapshotRef]) -> bool {
+        let follows =
+            |snapshot: &SnapshotRef| newer.iter().any(|newer| newer.snapshot_id() == snapshot.snapshot_id());
+        let mut snapshots = metadata.snapshots();
+        snapshots.any(|snapshot| {
+            snapshot.sequence_number() > known.sequence_number && self.is_own(snapshot) && !follows(snapshot)
+        })
+    }
+
     fn is_own(&self, snapshot: &SnapshotRef) -> bool {
         let Some((lineage, checkpoint)) = committed_checkpoint(snapshot) else { return false };
         let is_of = |of: &Lineage| of.name == lineage && checkpoint <= of.checkpoint;
-        is_of(&self.own) || self.restored.as_ref().is_some_and(is_of)
+        snapshot.sequence_number() > self.begun_after
+            && (is_of(&self.own) || self.restored.as_ref().is_some_and(is_of))
     }
 
     /// Lets files that mean nothing any more die, and returns those that have to be read.
@@ -277,10 +328,18 @@ fn has_deletes(file: &LiveFile, is_news: &impl Fn(i64) -> bool) -> bool {
     by_position.chain(by_equality).any(|delete| is_news(delete.sequence_number))
 }
 
+/// Rows that are to be read into an index.
+struct NewRows {
+    /// The files that hold them.
+    files: Vec<LiveFile>,
+    /// Those that are not: what will take them away has not landed.
+    retracted: HashMap<i64, HashSet<u32>>,
+}
+
 /// Reads files into an index: all rows that the writer owns, or those of keys that are wanted.
 async fn read_into(
     table: &IcebergTable,
-    files: Vec<LiveFile>,
+    NewRows { files, retracted }: NewRows,
     index: &mut KeyPositions,
     identity: &RowIdentity,
     ownership: &Ownership,
@@ -299,12 +358,13 @@ async fn read_into(
     let mut slots = Vec::new();
     while let Some(read) = rows.try_next().await? {
         let identified = identity.of_read(read.keys.columns(), read.keys.num_rows())?;
-        let (identified, positions) = owned(identity, identified, read.positions, ownership)?;
+        let file = numbers[read.file];
+        let retracted = retracted.get(&index.files.hash(file));
+        let (identified, positions) = kept(identity, identified, read.positions, ownership, retracted)?;
         match wanted {
             Some(_) => index.find(&identified, &mut slots)?,
             None => index.intern(&identified, &mut slots)?,
         }
-        let file = numbers[read.file];
         for (slot, position) in slots.iter().zip(positions.values()) {
             if *slot != ABSENT {
                 index.add(*slot, RowPosition { file, row: row_number(*position)? });
@@ -325,26 +385,31 @@ pub(super) fn row_number(position: i64) -> Result<u32> {
     })
 }
 
-/// Leaves out the rows that belong to other writers.
-fn owned(
+/// Leaves out the rows that belong to other writers, and those that are retracted.
+fn kept(
     identity: &RowIdentity,
     rows: Identified,
     positions: Int64Array,
     ownership: &Ownership,
+    retracted: Option<&HashSet<u32>>,
 ) -> Result<(Identified, Int64Array)> {
-    if ownership.writer_count == 1 {
+    if ownership.writer_count == 1 && retracted.is_none() {
         return Ok((rows, positions));
     }
     let groups = match &rows.groups {
         Some(groups) => groups.clone(),
         None => identity.groups(&rows.keys, rows.hashes.len())?,
     };
-    let is_own = |group: &u8| ownership.owns(*group);
-    let mask: BooleanArray = groups.iter().map(|group| Some(is_own(group))).collect();
+    let is_retracted = |position: i64| {
+        retracted.is_some_and(|rows| u32::try_from(position).is_ok_and(|row| rows.contains(&row)))
+    };
+    let is_kept = |(group, position): (&u8, &i64)| Some(ownership.owns(*group) && !is_retracted(*position));
+    let mask: BooleanArray = groups.iter().zip(positions.values()).map(is_kept).collect();
     let keep = |column: &ArrayRef| filter(column, &mask);
     let kept = |row: &usize| mask.value(*row);
     let hashes = (0..groups.len()).filter(kept).map(|row| rows.hashes[row]).collect();
-    let groups = rows.groups.is_some().then(|| groups.iter().copied().filter(is_own).collect());
+    let kept_groups = || (0..groups.len()).filter(kept).map(|row| groups[row]).collect();
+    let groups = rows.groups.is_some().then(kept_groups);
     let keys = rows.keys.iter().map(keep).collect::<Result<Vec<_>, _>>()?;
     let positions = Int64Array::from(filter(&positions, &mask)?.to_data());
     Ok((Identified { keys, hashes, groups }, positions))
@@ -371,4 +436,21 @@ pub(super) fn wanted_keys(
     let columns = identity.ids().into_iter().zip(keys).map(column).collect::<Result<Vec<_>>>()?;
     let (fields, columns): (Vec<Field>, Vec<ArrayRef>) = columns.into_iter().unzip();
     Ok(RecordBatch::try_new(Arc::new(Schema::new(fields)), columns)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::testing::{Layout, Warehouse};
+    use super::*;
+
+    #[tokio::test]
+    async fn what_has_no_data_files_is_not_waited_for() {
+        let table = Warehouse::new(&Layout::default()).await.table().await;
+        let ownership = Ownership { writer: 0, writer_count: 1 };
+        let mut sync = IndexSync::new(table.metadata(), "job".to_owned(), ownership, None, false);
+        sync.prepared("deletes".to_owned(), 1, HashSet::new(), Vec::new());
+        assert!(sync.pending.is_empty());
+        sync.prepared("rows".to_owned(), 2, HashSet::from([7]), Vec::new());
+        assert_eq!(sync.pending.len(), 1);
+    }
 }

@@ -96,7 +96,7 @@ impl KeyPositions {
         let names = stable_names(fields.iter().map(|field| field.name().as_str()));
         let fields = fields.into_iter().zip(names).map(|(field, name)| field.with_name(name));
         let schema = Arc::new(Schema::new(fields.collect::<Vec<_>>()));
-        StateTable { name: TABLE, schema, key_count }
+        StateTable { name: TABLE, schema, key_count, derived_from: Some(identity.fingerprint()) }
     }
 
     /// Returns how many slots there have been.

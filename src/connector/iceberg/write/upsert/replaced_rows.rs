@@ -105,6 +105,15 @@ impl ReplacedRows {
         Ok(ReplacedRows::Keys(RecordBatch::try_new(Arc::new(schema), columns)?))
     }
 
+    /// Returns where rows without a key were that are gone: the hashes of their files' paths and their places there.
+    pub(super) fn places(&self) -> impl Iterator<Item = (i64, u32)> {
+        let rows = match self {
+            ReplacedRows::Keys(_) => &[][..],
+            ReplacedRows::Rows(rows) => rows,
+        };
+        rows.iter().map(|row| (row.file, row.row))
+    }
+
     /// Returns the bytes that a checkpoint keeps.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use arrow::array::{Array, ArrayRef, AsArray, PrimitiveArray};
 use arrow::buffer::ScalarBuffer;
 use arrow::compute::{CastOptions, SortOptions, cast_with_options};
-use arrow::datatypes::{DataType as ArrowType, Decimal128Type};
+use arrow::datatypes::{DataType as ArrowType, Decimal128Type, FieldRef};
 use iceberg::spec::Schema;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -34,6 +34,9 @@ struct IdentityColumn {
     id: i32,
     /// Its type in the table, as Arrow has Flink's types.
     data_type: ArrowType,
+    /// Its type in the rows that are written, by whose values the exchange tells which writer they come to. What is nested in it takes
+    /// NULL.
+    written: ArrowType,
 }
 
 #[derive(Debug)]
@@ -104,6 +107,23 @@ impl RowIdentity {
         self.columns.iter().map(|column| column.id).collect()
     }
 
+    /// Describes all that says which row an index knows under which key, and which writer gets it: state that was made by another
+    /// identity would be looked up in vain.
+    pub(super) fn fingerprint(&self) -> String {
+        let column = |column: &IdentityColumn| {
+            let IdentityColumn { name, id, data_type, written, .. } = column;
+            format!("{id} {name} {} as {written}", nullable(data_type))
+        };
+        let columns = self.columns.iter().map(column).collect::<Vec<_>>().join(", ");
+        match &self.kind {
+            IdentityKind::Key { distribution } => {
+                let ids = distribution.iter().map(|column| self.columns[*column].id.to_string());
+                format!("key ({columns}) by ({})", ids.collect::<Vec<_>>().join(", "))
+            }
+            IdentityKind::Row { .. } => format!("row ({columns})"),
+        }
+    }
+
     /// Returns the types of the columns of the index.
     pub(super) fn key_types(&self) -> Vec<ArrowType> {
         match &self.kind {
@@ -127,7 +147,9 @@ impl RowIdentity {
             }
             column.of(values)
         };
-        self.identify(self.columns.iter().map(own).collect::<Result<_>>()?, row_count)
+        let own = self.columns.iter().map(own).collect::<Result<_>>()?;
+        let came_as = self.columns.iter().map(|column| Arc::clone(&columns[column.at])).collect();
+        self.identify(own, came_as, row_count)
     }
 
     /// Identifies rows of which only the columns of the identity are there, as a table's files have them.
@@ -136,34 +158,49 @@ impl RowIdentity {
     /// A column has another type, and a value that the written column cannot have.
     pub(super) fn of_read(&self, columns: &[ArrayRef], row_count: usize) -> Result<Identified> {
         let own = self.columns.iter().zip(columns).map(|(column, values)| column.of(values));
-        self.identify(own.collect::<Result<_>>()?, row_count)
+        let own = own.collect::<Result<Vec<_>>>()?;
+        let came_as = match &self.kind {
+            // The groups of keys are asked for where they are needed.
+            IdentityKind::Key { .. } => Vec::new(),
+            IdentityKind::Row { .. } => {
+                let columns = self.columns.iter().zip(&own);
+                columns.map(|(column, values)| column.as_written(values)).collect::<Result<_>>()?
+            }
+        };
+        self.identify(own, came_as, row_count)
     }
 
-    /// Returns the key group of rows of the index: those that are given, or as the exchange tells them from the key.
+    /// Returns the key groups of keys, as the exchange tells them from what is written.
     ///
     /// # Errors
-    /// A column cannot be hashed.
+    /// A column cannot be hashed, or rows have no key.
     pub(super) fn groups(&self, keys: &[ArrayRef], row_count: usize) -> Result<Vec<u8>> {
-        let mut hashes = Vec::new();
-        let columns: Vec<ArrayRef> = match &self.kind {
-            IdentityKind::Key { distribution } => {
-                distribution.iter().map(|column| Arc::clone(&keys[*column])).collect()
-            }
-            IdentityKind::Row { .. } => keys.to_vec(),
+        let IdentityKind::Key { distribution } = &self.kind else {
+            return Err(Error::internal("the group of a row without a key is not told by its hash"));
         };
-        hash_rows(&columns, row_count, &mut hashes)?;
-        Ok(hashes.into_iter().map(key_group).collect())
+        let written = distribution.iter().map(|column| self.columns[*column].as_written(&keys[*column]));
+        groups_of(&written.collect::<Result<Vec<_>>>()?, row_count)
     }
 
     /// Returns whether the key group of a row of the index is that of its hash there: rows come to writers by the whole key.
     pub(super) fn hash_is_of_group(&self) -> bool {
         match &self.kind {
-            IdentityKind::Key { distribution } => distribution.iter().copied().eq(0..self.columns.len()),
+            IdentityKind::Key { distribution } => {
+                let is_written_so = |column: &IdentityColumn| column.written == column.data_type;
+                distribution.iter().copied().eq(0..self.columns.len())
+                    && self.columns.iter().all(is_written_so)
+            }
             IdentityKind::Row { .. } => false,
         }
     }
 
-    fn identify(&self, columns: Vec<ArrayRef>, row_count: usize) -> Result<Identified> {
+    /// Identifies rows by their columns in the table's types. `came_as` is what the exchange tells the writer of rows without a key by.
+    fn identify(
+        &self,
+        columns: Vec<ArrayRef>,
+        came_as: Vec<ArrayRef>,
+        row_count: usize,
+    ) -> Result<Identified> {
         let mut hashes = Vec::new();
         match &self.kind {
             IdentityKind::Key { .. } => {
@@ -171,7 +208,7 @@ impl RowIdentity {
                 Ok(Identified { keys: columns, hashes, groups: None })
             }
             IdentityKind::Row { codec } => {
-                let groups = self.groups(&columns, row_count)?;
+                let groups = groups_of(&came_as, row_count)?;
                 let rows = codec.encode(&columns, row_count)?;
                 let values: Vec<i128> = rows.iter().map(|row| xxh3_128(row.as_ref()) as i128).collect();
                 hashes.extend(values.iter().map(|value| *value as u64));
@@ -180,6 +217,13 @@ impl RowIdentity {
             }
         }
     }
+}
+
+/// Returns the key groups of rows, as the exchange tells them from columns that are written.
+fn groups_of(written: &[ArrayRef], row_count: usize) -> Result<Vec<u8>> {
+    let mut hashes = Vec::new();
+    hash_rows(written, row_count, &mut hashes)?;
+    Ok(hashes.into_iter().map(key_group).collect())
 }
 
 /// The type of row hashes in an index: the one that it keeps as 128 bits. They are no decimals.
@@ -220,6 +264,27 @@ impl IdentityColumn {
                 .caused_by(error)
         })
     }
+
+    /// Returns values of the table's type as the exchange has seen them. One that is never written as it is becomes NULL or another
+    /// one: no row comes for it, so it may be in any group.
+    fn as_written(&self, values: &ArrayRef) -> Result<ArrayRef> {
+        if *values.data_type() == self.written {
+            return Ok(Arc::clone(values));
+        }
+        Ok(cast_with_options(values, &self.written, &CastOptions::default())?)
+    }
+}
+
+/// Returns a type in which all that is nested takes NULL, for values that do not fit it.
+fn nullable(data_type: &ArrowType) -> ArrowType {
+    let field = |field: &FieldRef| {
+        Arc::new(field.as_ref().clone().with_data_type(nullable(field.data_type())).with_nullable(true))
+    };
+    match data_type {
+        ArrowType::Struct(fields) => ArrowType::Struct(fields.iter().map(field).collect()),
+        ArrowType::List(element) => ArrowType::List(field(element)),
+        other => other.clone(),
+    }
 }
 
 fn identity_columns(
@@ -234,14 +299,7 @@ fn identity_columns(
             .field_by_id(id)
             .ok_or_else(|| Error::internal(format!("column '{name}' is not in the table's schema")))?;
         let data_type = type_mapping::to_flink(&of_table.field_type, of_table.required).to_arrow();
-        // Rows come to writers by a hash of what is written, and a FLOAT has another than the DOUBLE that it becomes.
-        if *field.data_type() == ArrowType::Float32 && data_type == ArrowType::Float64 {
-            return Err(Error::unsupported(format!(
-                "column '{name}' is DOUBLE in the table and is written as FLOAT: rows cannot be updated by it"
-            ))
-            .hint("Declare the column as DOUBLE."));
-        }
-        Ok(IdentityColumn { at, name, id, data_type })
+        Ok(IdentityColumn { at, name, id, data_type, written: nullable(field.data_type()) })
     };
     columns.map(column).collect()
 }
@@ -249,9 +307,12 @@ fn identity_columns(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use arrow::array::{AsArray, Float64Array, Int32Array, Int64Array, StringArray};
+    use arrow::array::{
+        AsArray, Float32Array, Float64Array, Int8Array, Int32Array, Int64Array, StringArray, StructArray,
+        TimestampMicrosecondArray, TimestampMillisecondArray,
+    };
     use arrow::datatypes::{Field, Schema as ArrowSchema};
-    use iceberg::spec::{NestedField, PrimitiveType, Type};
+    use iceberg::spec::{NestedField, PrimitiveType, StructType, Type};
 
     fn schema() -> Schema {
         let field = |id, name, of| Arc::new(NestedField::optional(id, name, Type::Primitive(of)));
@@ -292,6 +353,94 @@ mod tests {
         assert_eq!(identity.groups(&keys, 2).unwrap(), exchange);
         assert!(identity.of_read(&keys, 2).unwrap().groups.is_none());
         assert!(RowIdentity::of_key(&written(), &schema(), &[1, 0], &[2]).is_err());
+    }
+
+    /// Returns the groups that the exchange tells from columns.
+    fn exchanged(columns: &[ArrayRef]) -> Vec<u8> {
+        let mut hashes = Vec::new();
+        hash_rows(columns, columns[0].len(), &mut hashes).unwrap();
+        hashes.into_iter().map(key_group).collect()
+    }
+
+    /// Columns that are written in narrower types than the table has: as they are written, and as the table's files have them.
+    fn narrower() -> (WrittenColumns, Schema, [Vec<ArrayRef>; 2]) {
+        let nested = |of| Type::Struct(StructType::new(vec![Arc::new(NestedField::required(5, "n", of))]));
+        let of_table = [
+            (1, "at", Type::Primitive(PrimitiveType::Timestamp)),
+            (2, "x", Type::Primitive(PrimitiveType::Double)),
+            (3, "id", Type::Primitive(PrimitiveType::Int)),
+            (4, "row", nested(Type::Primitive(PrimitiveType::Int))),
+        ];
+        let of_table = of_table.map(|(id, name, of)| Arc::new(NestedField::optional(id, name, of)));
+        let schema = Schema::builder().with_fields(of_table).build().unwrap();
+        let row = |values: ArrayRef| -> ArrayRef {
+            let field = Field::new("n", values.data_type().clone(), false);
+            Arc::new(StructArray::new(vec![field].into(), vec![values], None))
+        };
+        let numbers = 0..40_i32;
+        let millis = numbers.clone().map(|n| i64::from(n) * 1_000_003);
+        let halves = numbers.clone().map(|n| n as f32 / 4.0);
+        let written: Vec<ArrayRef> = vec![
+            Arc::new(TimestampMillisecondArray::from_iter_values(millis.clone())),
+            Arc::new(Float32Array::from_iter_values(halves.clone())),
+            Arc::new(Int8Array::from_iter_values(numbers.clone().map(|n| n as i8))),
+            row(Arc::new(Int8Array::from_iter_values(numbers.clone().map(|n| n as i8)))),
+        ];
+        let read: Vec<ArrayRef> = vec![
+            Arc::new(TimestampMicrosecondArray::from_iter_values(millis.map(|at| at * 1000))),
+            Arc::new(Float64Array::from_iter_values(halves.map(f64::from))),
+            Arc::new(Int32Array::from_iter_values(numbers.clone())),
+            row(Arc::new(Int32Array::from_iter_values(numbers))),
+        ];
+        let fields = ["at", "x", "id", "row"].into_iter().zip(&written);
+        let fields: Vec<Field> =
+            fields.map(|(name, column)| Field::new(name, column.data_type().clone(), true)).collect();
+        let columns = WrittenColumns::resolve(Arc::new(ArrowSchema::new(fields)), &schema, "t").unwrap();
+        (columns, schema, [written, read])
+    }
+
+    #[test]
+    fn rows_belong_to_the_writer_to_which_the_exchange_brings_them_in_the_types_that_are_written() {
+        let (columns, schema, [written, read]) = narrower();
+        let identity = RowIdentity::of_key(&columns, &schema, &[0, 1, 2, 3], &[0, 1, 2, 3]).unwrap();
+        assert!(!identity.hash_is_of_group());
+        let [own, found] = [identity.of_written(&written, 40).unwrap(), identity.of_read(&read, 40).unwrap()];
+        assert_eq!(own.hashes, found.hashes, "one key is one in both types");
+        assert_eq!(identity.groups(&own.keys, 40).unwrap(), exchanged(&written));
+        assert_ne!(exchanged(&read), exchanged(&written));
+        let identity = RowIdentity::of_row(&columns, &schema).unwrap();
+        let [own, found] = [identity.of_written(&written, 40).unwrap(), identity.of_read(&read, 40).unwrap()];
+        assert_eq!(own.hashes, found.hashes);
+        assert_eq!(own.groups, Some(exchanged(&written)));
+        assert_eq!(found.groups, own.groups);
+    }
+
+    #[test]
+    fn a_value_that_no_job_of_this_type_writes_may_be_in_any_group() {
+        let (columns, schema, [_, read]) = narrower();
+        let mut beyond = read.clone();
+        beyond[0] = Arc::new(TimestampMicrosecondArray::from_iter_values(0..40));
+        beyond[2] = Arc::new(Int32Array::from_iter_values(1000..1040));
+        let field = Field::new("n", ArrowType::Int32, false);
+        beyond[3] = Arc::new(StructArray::new(vec![field].into(), vec![Arc::clone(&beyond[2])], None));
+        let identity = RowIdentity::of_row(&columns, &schema).unwrap();
+        assert_eq!(identity.of_read(&beyond, 40).unwrap().groups.unwrap().len(), 40);
+        let identity = RowIdentity::of_key(&columns, &schema, &[2, 3], &[2, 3]).unwrap();
+        assert_eq!(identity.groups(&beyond[2..], 40).unwrap().len(), 40);
+    }
+
+    #[test]
+    fn a_fingerprint_tells_the_columns_their_types_and_the_distribution() {
+        let (columns, schema, _) = narrower();
+        let of_key = |key: &[usize], distribution: &[usize]| {
+            RowIdentity::of_key(&columns, &schema, key, distribution).unwrap().fingerprint()
+        };
+        assert_eq!(of_key(&[2], &[2]), "key (3 id Int32 as Int8) by (3)");
+        let all =
+            [of_key(&[2], &[2]), of_key(&[2, 1], &[2, 1]), of_key(&[2, 1], &[2]), of_key(&[2, 1], &[1])];
+        assert_eq!(all.iter().collect::<std::collections::BTreeSet<_>>().len(), 4);
+        let of_row = RowIdentity::of_row(&columns, &schema).unwrap().fingerprint();
+        assert!(of_row.starts_with("row (1 at Timestamp(µs) as Timestamp(ms), "), "{of_row}");
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, Int32Array, RecordBatch, StringArray, UInt32Array};
-use arrow::datatypes::Int32Type;
+use arrow::compute::cast;
+use arrow::datatypes::{DataType, Int32Type};
 use futures::TryStreamExt;
 use iceberg::spec::{
     FormatVersion, NestedField, NullOrder, PrimitiveType, Schema, SortDirection, SortField, SortOrder,
@@ -31,7 +32,7 @@ use crate::connector::testing::{Printed, Table as TestTable, completed_checkpoin
 use crate::connector::{Committable, Committer, DynamicTableSink, OperatorStatus, SinkWriter, WriterContext};
 use crate::error::Result;
 use crate::schema::{Column, PrimaryKey, TypeRoot};
-use crate::state::{StateChanges, hash_rows, key_group, owner};
+use crate::state::{StateChanges, StateTable, hash_rows, key_group, owner};
 
 /// A row of the table: id, v, p.
 pub(super) type Row = (i32, Option<String>, i32);
@@ -137,8 +138,8 @@ async fn places_at(table: &IcebergTable, snapshot: Option<i64>) -> Vec<(Row, Arc
 
 fn rows_of(batch: &RecordBatch) -> Vec<Row> {
     let ids = batch.column(0).as_primitive::<Int32Type>();
-    let (values, partitions) =
-        (batch.column(1).as_string::<i32>(), batch.column(2).as_primitive::<Int32Type>());
+    let partitions = cast(batch.column(2), &DataType::Int32).unwrap();
+    let (values, partitions) = (batch.column(1).as_string::<i32>(), partitions.as_primitive::<Int32Type>());
     let value = |at| (!values.is_null(at)).then(|| values.value(at).to_owned());
     (0..batch.num_rows()).map(|at| (ids.value(at), value(at), partitions.value(at))).collect()
 }
@@ -154,15 +155,20 @@ pub(super) fn batch_of<'a>(rows: impl Iterator<Item = &'a Row> + Clone) -> Recor
 
 /// Makes the sink of a statement on a table as it is now.
 pub(super) fn sink(table: &IcebergTable, is_keyed: bool, options: &[(&str, &str)]) -> Result<IcebergSink> {
-    let columns = vec![
-        Column::physical("id", if is_keyed { TypeRoot::Int.not_null() } else { TypeRoot::Int.nullable() }),
-        Column::physical("v", TypeRoot::STRING.nullable()),
-        Column::physical("p", TypeRoot::Int.nullable()),
-    ];
+    sink_by(table, if is_keyed { &["id"] } else { &[] }, options)
+}
+
+/// Makes the sink of a statement on a table as it is now, with a key of some columns.
+pub(super) fn sink_by(table: &IcebergTable, key: &[&str], options: &[(&str, &str)]) -> Result<IcebergSink> {
+    let column = |name: &str, of: TypeRoot| {
+        Column::physical(name, if key.contains(&name) { of.not_null() } else { of.nullable() })
+    };
+    let columns =
+        vec![column("id", TypeRoot::Int), column("v", TypeRoot::STRING), column("p", TypeRoot::Int)];
     let mut definition = TestTable::new("iceberg", columns, options);
-    if is_keyed {
-        definition.schema.primary_key =
-            Some(PrimaryKey { name: "PK_id".to_owned(), columns: vec!["id".to_owned()] });
+    if !key.is_empty() {
+        let columns = key.iter().map(|name| (*name).to_owned()).collect();
+        definition.schema.primary_key = Some(PrimaryKey { name: "PK".to_owned(), columns });
     }
     IcebergSink::new(&Arc::new(table.clone()), &definition.context())
 }
@@ -172,6 +178,8 @@ pub(super) fn sink(table: &IcebergTable, is_keyed: bool, options: &[(&str, &str)
 pub(super) struct Saved {
     /// Per table, by key: the group and the row.
     tables: Vec<BTreeMap<String, (u8, RecordBatch)>>,
+    /// What each table stands for.
+    derived_from: Vec<Option<String>>,
     pub(super) committables: Vec<Committable>,
     pub(super) number: u64,
 }
@@ -191,6 +199,16 @@ impl Saved {
                 table.insert(key(&changes.upserts, at), (*group, changes.upserts.slice(at, 1)));
             }
         }
+    }
+
+    /// Forgets the tables that stand for something else than those of a sink, as a job's checkpoints do.
+    fn fit(&mut self, tables: &[StateTable]) {
+        for (at, table) in tables.iter().enumerate() {
+            if self.derived_from.get(at).is_some_and(|stored| *stored != table.derived_from) {
+                self.tables[at].clear();
+            }
+        }
+        self.derived_from = tables.iter().map(|table| table.derived_from.clone()).collect();
     }
 
     /// Returns how many rows a table has.
@@ -247,9 +265,10 @@ impl Job {
         key: Vec<usize>,
         writer_count: usize,
         sink_id: &str,
-        saved: Option<Saved>,
+        mut saved: Option<Saved>,
     ) -> Result<Job> {
         let context = |writer| context(sink_id, writer, writer_count, mode);
+        saved.iter_mut().for_each(|saved| saved.fit(&sink.state_tables(mode)));
         let mut committer = sink.open_committer(context(0)).await?;
         if let Some(saved) = &saved {
             let checkpoint = completed_checkpoint(saved.number);
@@ -321,6 +340,7 @@ impl Job {
         for changes in self.unsaved.drain(..) {
             self.saved.apply(changes, &key_counts);
         }
+        self.saved.fit(&tables);
         self.saved.committables.clone_from(&self.uncommitted);
         self.saved.number = self.next_number - 1;
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use iceberg::TableUpdate;
 use iceberg::spec::{FormatVersion, NestedField, PrimitiveType, Schema, Type};
 
-use super::testing::{Job, Layout, OtherEngine, Row, Warehouse, ident, row, sink};
+use super::testing::{Job, Layout, OtherEngine, Row, Warehouse, ident, row, sink, sink_by};
 use crate::changelog::RowKind::{Delete, Insert, UpdateAfter, UpdateBefore};
 use crate::changelog::{ChangelogMode, RowKind};
 use crate::connector::DynamicTableSink;
@@ -100,6 +100,61 @@ async fn a_checkpoint_without_rows_commits_nothing() {
     job.write(&[(Delete, row(7, "nobody", 0))]).await.unwrap();
     job.checkpoint().await.unwrap();
     assert_eq!(snapshots(&warehouse).await, 0);
+}
+
+#[tokio::test]
+async fn rows_without_a_key_are_found_also_after_their_types_have_changed() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = Job::start(&warehouse, false, 2, JOB, None).await.unwrap();
+    let rows: Vec<Row> = (0..20).map(|id| row(id, "a", id)).collect();
+    for half in rows.chunks(10) {
+        job.write(&inserts(half)).await.unwrap();
+        job.checkpoint().await.unwrap();
+    }
+    let field = |id, name, of| Arc::new(NestedField::optional(id, name, Type::Primitive(of)));
+    let wider = [
+        field(1, "id", PrimitiveType::Int),
+        field(2, "v", PrimitiveType::String),
+        field(3, "p", PrimitiveType::Long),
+    ];
+    set_schema(&warehouse, Schema::builder().with_fields(wider).build().unwrap()).await;
+    for (before, after) in [("a", "b"), ("b", "c"), ("c", "d")] {
+        job = Job::start(&warehouse, false, 2, JOB, Some(job.saved)).await.unwrap();
+        // Some at a time, so that a writer may have nothing to do.
+        for id in [1, 11, 12] {
+            job.write(&[(UpdateBefore, row(id, before, id)), (UpdateAfter, row(id, after, id))])
+                .await
+                .unwrap();
+            job.checkpoint().await.unwrap();
+        }
+    }
+    let mut expected = rows;
+    [1, 11, 12].into_iter().for_each(|id| expected[id].1 = Some("d".to_owned()));
+    assert_eq!(warehouse.rows().await, expected);
+}
+
+#[tokio::test]
+async fn keys_are_read_anew_where_rows_come_to_writers_in_another_way() {
+    let warehouse = Warehouse::new(&Layout { is_partitioned: true, ..Layout::default() }).await;
+    let ways: [&[(&str, &str)]; 2] = [&[], &[("distribution-mode", "none")]];
+    let mut saved = None;
+    for (round, way) in ways.iter().cycle().take(4).enumerate() {
+        let sink = sink_by(&warehouse.table().await, &["id", "p"], way).unwrap();
+        assert_eq!(sink.distribution(&[0, 2], ChangelogMode::UPSERT).len(), 1 + round % 2);
+        let mut job = Job::start_sink(sink, ChangelogMode::UPSERT, vec![0, 2], 2, JOB, saved).await.unwrap();
+        let rows: Vec<Row> = (0..30).map(|id| row(id, &format!("v{round}"), id % 3)).collect();
+        for part in [&rows[..1], &rows] {
+            job.write(&inserts(part)).await.unwrap();
+            job.checkpoint().await.unwrap();
+        }
+        assert_eq!(warehouse.rows().await, rows, "round {round}");
+        saved = Some(job.saved);
+    }
+}
+
+async fn set_schema(warehouse: &Warehouse, schema: Schema) {
+    let updates = vec![TableUpdate::AddSchema { schema }, TableUpdate::SetCurrentSchema { schema_id: -1 }];
+    warehouse.catalog.commit_table(&ident(), Vec::new(), updates).await.unwrap();
 }
 
 /// Returns a figure of the current snapshot's summary.
@@ -297,6 +352,39 @@ async fn a_commit_is_repeated_after_a_crash_and_lands_once() {
 }
 
 #[tokio::test]
+async fn a_commit_that_came_to_nothing_does_not_delete_what_others_have_added_since() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    job.write(&[(Delete, row(7, "nobody", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    OtherEngine(&warehouse).append(&[row(7, "other", 0)]).await;
+    let mut job = Job::start(&warehouse, true, 1, JOB, Some(job.saved)).await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(7, "other", 0)]);
+    job.write(&[(Delete, row(7, "other", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert!(warehouse.rows().await.is_empty());
+}
+
+#[tokio::test]
+async fn what_was_committed_after_the_checkpoint_of_a_copy_is_replaced() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = keyed(&warehouse).await;
+    let mut copy = None;
+    for (id, value) in [(1, "a"), (2, "b"), (3, "c")] {
+        job.write(&inserts(&[row(1, value, 0), row(id, value, 0)])).await.unwrap();
+        job.checkpoint().await.unwrap();
+        copy.get_or_insert(job.saved.clone());
+    }
+    drop(job);
+    let mut job = Job::start(&warehouse, true, 1, "1111/sink", copy).await.unwrap();
+    for (id, value) in [(2, "b"), (3, "c")] {
+        job.write(&inserts(&[row(1, value, 0), row(id, value, 0)])).await.unwrap();
+        job.checkpoint().await.unwrap();
+    }
+    assert_eq!(warehouse.rows().await, [row(1, "c", 0), row(2, "b", 0), row(3, "c", 0)]);
+}
+
+#[tokio::test]
 async fn two_jobs_write_the_keys_of_one_table() {
     let warehouse = Warehouse::new(&Layout::default()).await;
     let mut jobs = Vec::new();
@@ -345,6 +433,29 @@ async fn keys_are_read_anew_where_the_table_was_set_back() {
     OtherEngine(&warehouse).roll_back(first.snapshot_id()).await;
     job.commit().await.unwrap();
     assert_eq!(warehouse.rows().await, [row(1, "e", 0), row(2, "e", 0)]);
+}
+
+#[tokio::test]
+async fn keys_are_read_anew_where_the_table_was_set_back_to_what_the_last_commit_had_looked_at() {
+    for is_restarted in [false, true] {
+        let warehouse = Warehouse::new(&Layout::default()).await;
+        let mut job = keyed(&warehouse).await;
+        for value in ["a", "b"] {
+            job.write(&inserts(&[row(1, value, 0)])).await.unwrap();
+            job.checkpoint().await.unwrap();
+        }
+        let table = warehouse.table().await;
+        let last = table.metadata().current_snapshot().unwrap();
+        OtherEngine(&warehouse).roll_back(last.parent_snapshot_id().unwrap()).await;
+        if is_restarted {
+            job = Job::start(&warehouse, true, 1, JOB, Some(job.saved)).await.unwrap();
+        }
+        for value in ["c", "d"] {
+            job.write(&inserts(&[row(1, value, 0)])).await.unwrap();
+            job.checkpoint().await.unwrap();
+            assert_eq!(warehouse.rows().await, [row(1, value, 0)]);
+        }
+    }
 }
 
 #[tokio::test]
@@ -418,6 +529,21 @@ async fn a_restarted_job_does_not_take_a_row_that_others_have_deleted_for_one_th
 }
 
 #[tokio::test]
+async fn a_row_that_is_taken_back_in_a_failed_checkpoint_is_not_read_again() {
+    let warehouse = Warehouse::new(&Layout::default()).await;
+    let mut job = Job::start(&warehouse, false, 1, JOB, None).await.unwrap();
+    job.write(&inserts(&[row(1, "a", 0), row(1, "a", 0), row(2, "b", 0), row(3, "c", 0)])).await.unwrap();
+    job.checkpoint().await.unwrap();
+    job.write(&[(Delete, row(1, "a", 0))]).await.unwrap();
+    job.prepare().await.unwrap();
+    // The file is read anew, and what was prepared is not in it yet.
+    OtherEngine(&warehouse).delete(|row| row.0 == 2).await;
+    job.write(&[(Delete, row(1, "a", 0))]).await.unwrap();
+    job.checkpoint().await.unwrap();
+    assert_eq!(warehouse.rows().await, [row(3, "c", 0)]);
+}
+
+#[tokio::test]
 async fn changes_are_refused_where_the_format_has_no_deletes() {
     for (version, text) in [
         (FormatVersion::V1, "Cannot write delete files in a v1 table"),
@@ -474,9 +600,7 @@ async fn a_column_that_is_added_is_null_and_one_that_is_dropped_ends_the_job() {
     job.checkpoint().await.unwrap();
     let alter = async |fields: Vec<NestedField>| {
         let schema = Schema::builder().with_fields(fields.into_iter().map(Arc::new)).build().unwrap();
-        let updates =
-            vec![TableUpdate::AddSchema { schema }, TableUpdate::SetCurrentSchema { schema_id: -1 }];
-        warehouse.catalog.commit_table(&ident(), Vec::new(), updates).await.unwrap();
+        set_schema(&warehouse, schema).await;
     };
     let field = |id, name, of| NestedField::optional(id, name, Type::Primitive(of));
     // A key that became wider, a column under another name, and a new one.

@@ -97,11 +97,13 @@ impl UpsertWriter {
             false => NetEffect::of_rows(Arc::clone(&rows), waiting_bytes),
         };
         let branch = options.branch.clone();
+        let is_exact = !identity.is_key();
+        let sync = IndexSync::new(table.metadata(), lineage.clone(), ownership.clone(), branch, is_exact);
         Ok(UpsertWriter {
             table,
             names: Arc::new(FileNames::new(&ctx.sink_id, ctx.writer)),
             index: KeyPositions::new(Arc::clone(&identity))?,
-            sync: IndexSync::new(lineage.clone(), ownership.clone(), branch, !identity.is_key()),
+            sync,
             synced: SyncedGroups::default(),
             columns,
             rows,
@@ -160,7 +162,8 @@ impl UpsertWriter {
         let files = PreparedFiles::new(&self.lineage, uuid, checkpoint, replaced_content, &files)?
             .with_lookup(&lookup)?;
         let written = prepared.data.iter().map(|file| IndexedFiles::hash_of(file.file.file_path()));
-        self.sync.prepared(files.id.clone(), checkpoint, written.collect());
+        let retracted = lookup.replaced.places().collect();
+        self.sync.prepared(files.id.clone(), checkpoint, written.collect(), retracted);
         Ok(files)
     }
 
@@ -308,7 +311,7 @@ impl SinkWriter for UpsertWriter {
 
     fn take_changes(&mut self) -> Result<Vec<StateChanges>> {
         let positions = self.index.take_changes()?;
-        let snapshots = self.synced.take_changes(&self.ownership, self.sync.known(), self.sync.lineage())?;
+        let snapshots = self.synced.take_changes(&self.ownership, self.sync.synced())?;
         Ok(vec![positions, snapshots])
     }
 
@@ -318,10 +321,10 @@ impl SinkWriter for UpsertWriter {
             SNAPSHOTS => self.synced.load(rows)?,
             _ => return Err(Error::internal("a sink of upserts has two tables of state")),
         }
-        if let Some((known, lineage)) = self.synced.restored(&self.ownership) {
-            self.sync.restore(known, lineage);
-            self.has_prepared = true;
-            self.replaces_content = false;
+        if let Some(restored) = self.synced.restored(&self.ownership) {
+            self.sync.restore(restored);
+            self.has_prepared = self.synced.has_prepared();
+            self.replaces_content &= !self.has_prepared;
         }
         Ok(())
     }
@@ -333,5 +336,5 @@ impl SinkWriter for UpsertWriter {
 
 /// Describes what a writer remembers between checkpoints.
 pub(in crate::connector::iceberg::write) fn state_tables(identity: &RowIdentity) -> Vec<StateTable> {
-    vec![KeyPositions::state_table(identity), SyncedGroups::state_table()]
+    vec![KeyPositions::state_table(identity), SyncedGroups::state_table(identity)]
 }

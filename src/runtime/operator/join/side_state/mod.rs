@@ -132,7 +132,12 @@ impl SideState {
     /// A column's type cannot be kept.
     pub(super) fn new(name: &'static str, schema: &SchemaRef, layout: SideLayout) -> Result<SideState> {
         let store = RowStore::new(schema.fields().iter().map(|field| field.data_type()))?;
-        let table = StateTable { name, schema: saved::saved_schema(schema, &layout), key_count: 1 };
+        let table = StateTable {
+            name,
+            schema: saved::saved_schema(schema, &layout),
+            key_count: 1,
+            derived_from: None,
+        };
         Ok(SideState {
             layout,
             table,
