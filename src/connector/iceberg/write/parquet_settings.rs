@@ -30,7 +30,7 @@ const ROW_GROUP_ROWS: usize = 1 << 19;
 
 /// About how many bytes are in the row groups of all writers of a table together, and in one at least, where no property says how large
 /// they are. What a group has is in memory twice while it is written out.
-const ROW_GROUPS_BYTES: usize = 64 << 20;
+const ROW_GROUPS_BYTES: usize = 32 << 20;
 const ROW_GROUP_BYTES_MIN: usize = 8 << 20;
 
 /// How many bytes of a text row groups keep at least as a bound: enough for the 16 characters that manifests keep of it.
@@ -266,7 +266,7 @@ mod tests {
             settings.share(writers);
             settings.row_group_bytes()
         };
-        assert_eq!([1, 2, 4, 64].map(|writers| bytes(&[], writers) >> 20), [64, 32, 16, 8]);
+        assert_eq!([1, 2, 4, 64].map(|writers| bytes(&[], writers) >> 20), [32, 16, 8, 8]);
         assert_eq!(bytes(&[(ROW_GROUP_BYTES, "134217728")], 64) >> 20, 128);
     }
 
