@@ -34,6 +34,13 @@ fn feed(source: &ScriptedSource, lines: &[String]) {
     lines.chunks(5).for_each(|chunk| source.feed(rows(chunk)));
 }
 
+/// Makes a source that has changes to give, and then ends or stays open.
+fn fed(lines: &[String], ends: bool) -> Arc<ScriptedSource> {
+    let source = ScriptedSource::new(Vec::new(), ends, ChangelogMode::ALL);
+    feed(&source, lines);
+    source
+}
+
 /// Source and two constant rows → COUNT(*) of each key → how many keys have each count → sink.
 fn counting(source: &Arc<ScriptedSource>, sink: &Arc<KeepingSink>) -> JobGraph {
     let mut graph = GraphBuilder::default();
@@ -98,8 +105,7 @@ fn the_answer_depends_on_neither_workers_nor_epochs() {
     for workers in [1, 2, 3] {
         for epoch_rows_max in [1, 2, 7, 64, 10_000] {
             let sink = Arc::new(KeepingSink::new());
-            let source = ScriptedSource::new(Vec::new(), true, ChangelogMode::ALL);
-            feed(&source, &lines);
+            let source = fed(&lines, true);
             let settings = JobSettings { epoch_rows_max, ..settings(workers) };
             run(async { start(&source, &sink, settings).await.unwrap().finished().await }).unwrap();
             assert_eq!(
@@ -117,8 +123,7 @@ fn a_job_goes_on_from_a_savepoint_with_another_number_of_workers() {
     for (before, after) in [(1, 3), (3, 1), (2, 3)] {
         let folder = tempfile::tempdir().unwrap();
         let sink = Arc::new(KeepingSink::new());
-        let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
-        feed(&source, &first);
+        let source = fed(&first, false);
         run(async {
             let job = start(&source, &sink, checkpointed(before, folder.path(), false)).await.unwrap();
             sink.wait_for_rows(1).await;
@@ -174,8 +179,7 @@ fn a_commit_that_landed_but_was_reported_failed_is_repeated_without_effect() {
     let lines = changes(0, 50);
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(KeepingSink::new().losing_commits(1));
-    let source = ScriptedSource::new(Vec::new(), true, ChangelogMode::ALL);
-    feed(&source, &lines);
+    let source = fed(&lines, true);
     let restart = RestartStrategy::FixedDelay { attempts: 1, delay: Duration::ZERO };
     let settings = JobSettings { restart, ..checkpointed(2, folder.path(), true) };
     let job = run(async {
@@ -232,8 +236,7 @@ fn what_failed_checkpoints_hold_is_in_the_next_one() {
 fn a_job_does_not_go_on_where_another_place_has_come_for_that_of_its_checkpoint() {
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(KeepingSink::new());
-    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
-    feed(&source, &changes(0, 20));
+    let source = fed(&changes(0, 20), false);
     run(async {
         let job = start(&source, &sink, checkpointed(1, folder.path(), false)).await.unwrap();
         sink.wait_for_rows(1).await;
@@ -253,8 +256,7 @@ fn a_job_does_not_go_on_where_another_place_has_come_for_that_of_its_checkpoint(
 fn a_job_whose_sink_has_later_commits_than_its_folder_goes_on_under_a_new_number() {
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(KeepingSink::new());
-    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
-    feed(&source, &changes(0, 20));
+    let source = fed(&changes(0, 20), false);
     run(async {
         let job = start(&source, &sink, checkpointed(1, folder.path(), true)).await.unwrap();
         sink.wait_for_commits(2).await;
@@ -275,8 +277,7 @@ fn a_job_whose_sink_has_later_commits_than_its_folder_goes_on_under_a_new_number
 fn what_a_run_has_left_is_removed_only_if_its_folder_is_locked() {
     let (folder, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
     let sink = Arc::new(KeepingSink::new());
-    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
-    feed(&source, &changes(0, 20));
+    let source = fed(&changes(0, 20), false);
     run(async {
         let job = start(&source, &sink, checkpointed(1, folder.path(), true)).await.unwrap();
         sink.wait_for_commits(2).await;
@@ -298,8 +299,7 @@ fn what_a_run_has_left_is_removed_only_if_its_folder_is_locked() {
 fn a_job_that_ends_leaves_no_checkpoints() {
     let folder = tempfile::tempdir().unwrap();
     let sink = Arc::new(KeepingSink::new());
-    let source = ScriptedSource::new(Vec::new(), true, ChangelogMode::ALL);
-    feed(&source, &changes(0, 20));
+    let source = fed(&changes(0, 20), true);
     let settings = checkpointed(2, folder.path(), true);
     run(async { start(&source, &sink, settings).await.unwrap().finished().await }).unwrap();
     let left = walk(folder.path());
@@ -339,8 +339,7 @@ fn a_savepoint_that_cannot_be_written_is_refused_and_the_job_goes_on() {
 #[test]
 fn state_beyond_the_budget_fails_the_job_and_names_the_largest() {
     let sink = Arc::new(KeepingSink::new());
-    let source = ScriptedSource::new(Vec::new(), false, ChangelogMode::ALL);
-    feed(&source, &changes(0, 100));
+    let source = fed(&changes(0, 100), false);
     let settings = JobSettings { memory_budget: 100, ..settings(2) };
     let error = run(async { start(&source, &sink, settings).await?.finished().await }).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::State);
@@ -353,8 +352,7 @@ fn a_savepoint_that_is_asked_for_while_the_job_ends_is_there_or_is_not_promised(
     let folder = tempfile::tempdir().unwrap();
     // The last checkpoint waits for the sink.
     let sink = Arc::new(KeepingSink::new().closed());
-    let source = ScriptedSource::new(Vec::new(), true, ChangelogMode::ALL);
-    feed(&source, &changes(0, 20));
+    let source = fed(&changes(0, 20), true);
     let mut settings = checkpointed(2, folder.path(), true);
     settings.checkpoints.iter_mut().for_each(|checkpoints| checkpoints.interval = Some(Duration::MAX / 4));
     run(async {

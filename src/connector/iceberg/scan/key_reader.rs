@@ -31,7 +31,6 @@ use crate::connector::iceberg::field_history::column_of_any_schema;
 use crate::connector::iceberg::manifest::{FileRole, ReadContext};
 use crate::connector::iceberg::row_bytes::piece_rows;
 use crate::connector::iceberg::table::IcebergTable;
-
 use crate::error::{Error, Result};
 
 /// Rows of one data file.
