@@ -66,27 +66,28 @@ pub fn redact_statement(text: &str) -> String {
 }
 
 /// Stars out in a message what is a secret in the SQL text that it is about. One that stands there in clear as well, such as the name of
-/// the user, stays: without the name the message would say nothing but that the two are equal.
-pub(super) fn redact_message(message: String, source: &str) -> String {
+/// the user, stays: without the name the message would say nothing but that the two are equal. But where the message is about the
+/// secret itself, at whose place it points, the word would be told as such.
+pub(super) fn redact_message(message: String, source: &str, place: Option<Span>) -> String {
     // A shorter word is likely to be part of other words; nobody's secret is that short.
     const SECRET_BYTES_MIN: usize = 4;
     let spans = secret_spans(source);
+    let is_secret = |at: usize| spans.iter().any(|secret| secret.start <= at && at < secret.end);
+    let is_about_secret = place.is_some_and(|place| is_secret(place.start) || is_secret(place.start + 1));
     spans
         .iter()
         .map(|span| &source[span.start..span.end])
         .filter(|secret| secret.len() >= SECRET_BYTES_MIN && !secret.starts_with("${"))
-        .filter(|secret| !stands_in_clear(source, &spans, secret))
+        .filter(|secret| is_about_secret || !stands_in_clear(source, secret, is_secret))
         .fold(message, |message, secret| message.replace(secret, REDACTED))
 }
 
 /// Returns whether a text stands as a word of its own where no secret is.
-fn stands_in_clear(source: &str, secrets: &[Span], text: &str) -> bool {
+fn stands_in_clear(source: &str, text: &str, is_secret: impl Fn(usize) -> bool) -> bool {
     let is_part = |character: Option<char>| character.is_some_and(|it| it.is_alphanumeric() || it == '_');
     source.match_indices(text).any(|(at, _)| {
         let (before, behind) = (&source[..at], &source[at + text.len()..]);
-        !is_part(before.chars().next_back())
-            && !is_part(behind.chars().next())
-            && !secrets.iter().any(|secret| secret.start <= at && at < secret.end)
+        !is_part(before.chars().next_back()) && !is_part(behind.chars().next()) && !is_secret(at)
     })
 }
 
@@ -178,7 +179,7 @@ mod tests {
             "SET 'a.secret' '******'; CALL p(password => '******'); SELECT token '******'"
         );
         assert_eq!(
-            redact_message("Encountered 'hunter2'".to_owned(), "SET 'password' 'hunter2'"),
+            redact_message("Encountered 'hunter2'".to_owned(), "SET 'password' 'hunter2'", None),
             "Encountered '******'"
         );
     }
@@ -187,9 +188,13 @@ mod tests {
     fn a_name_that_is_also_the_password_stays_in_messages() {
         let source = "WITH ('username' = 'shop', 'password' = 'shop', 'database-name' = 'shop_db')";
         let message = || "user 'shop' of 'shop_db' may not".to_owned();
-        assert_eq!(redact_message(message(), source), message());
+        assert_eq!(redact_message(message(), source, None), message());
+        let at = source.rfind("'shop',").unwrap();
+        let about =
+            |start| redact_message("is 'shop' wrong?".to_owned(), source, Some(Span::new(start, at + 6)));
+        assert_eq!([about(at), about(at + 1)], ["is '******' wrong?"; 2]);
         let source = "WITH ('username' = 'shopkeeper', 'password' = 'shop')";
-        assert_eq!(redact_message("is 'shop' wrong?".to_owned(), source), "is '******' wrong?");
+        assert_eq!(redact_message("is 'shop' wrong?".to_owned(), source, None), "is '******' wrong?");
     }
 
     #[test]

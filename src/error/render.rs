@@ -15,7 +15,7 @@ pub struct RenderedError {
 /// Renders an error. `source` is the text that the error's place points into; `verbose` adds every cause.
 pub fn render(error: &Error, source: Option<&SourceText>, verbose: bool) -> RenderedError {
     let shown = |text: String| match source {
-        Some(source) => redact_message(text, &source.text),
+        Some(source) => redact_message(text, &source.text, error.span()),
         None => text,
     };
     let mut details = Vec::new();

@@ -1,8 +1,9 @@
 //! What may change between the job that wrote a checkpoint and the one that goes on from it.
 //!
-//! A table that stands for what can be found again elsewhere begins anew where it has changed. Of others, columns are matched by name. Further columns that may be NULL are all that is allowed: their old rows have NULL. Everything
-//! else would make an operator go on from values that mean something else. A new aggregate is another kind of state (see
-//! `Blueprint::state_kind`): NULL is not what it would have made of the rows that have passed.
+//! A table that stands for what can be found again elsewhere begins anew where it has changed. Of others, columns are matched by name.
+//! Further columns that may be NULL are all that is allowed: their old rows have NULL. Everything else would make an operator go on
+//! from values that mean something else. A new aggregate is another kind of state (see `Blueprint::state_kind`): NULL is not what it
+//! would have made of the rows that have passed.
 
 use arrow::datatypes::{Field, Schema};
 

@@ -238,9 +238,9 @@ async fn open_store(
     let Some(checkpoints) = &settings.checkpoints else { return Ok((None, origin)) };
     let (folder, retained) = (checkpoints.folder.clone(), checkpoints.retained);
     let (name, id, resumes) = (settings.name.clone(), settings.id, settings.resume.goes_on());
-    let sinks = blueprint.sinks().map(|sink| Arc::clone(&sink.spec.sink));
+    let sinks = blueprint.sinks();
     let sinks: Vec<_> =
-        sinks.zip(blueprint.sinks().map(|sink| blueprint.uids()[sink.node].clone())).collect();
+        sinks.map(|sink| (Arc::clone(&sink.spec.sink), blueprint.uids()[sink.node].clone())).collect();
     let open = move || {
         let mut folder = JobFolder::acquire(&folder, &name, id)?;
         let latest =

@@ -11,8 +11,8 @@
 //!
 //! Whether a file is news is told by sequence numbers: those up to the last snapshot's are known, and of the later ones those of our
 //! own snapshots. A snapshot is our own if its marker names our lineage, or the one in which the checkpoint was made that the job has
-//! gone on from, up to that checkpoint; those from before the index was begun anew are others' to it. What is not known to be our own any more because it has expired is news: reading a file once
-//! more is never wrong. Where the last snapshot is not among the ancestors of the current one, the table was set back, and everything
+//! gone on from, up to that checkpoint; those from before the index was begun anew are others' to it. What is not known to be our own
+//! any more because it has expired is news: reading a file once more is never wrong. Where the last snapshot is not among the ancestors of the current one, the table was set back, and everything
 //! is read anew.
 
 use std::collections::{HashMap, HashSet};
