@@ -23,6 +23,10 @@ use crate::error::{Error, Result};
 /// How many bytes are sent at a time; a file that is smaller is written at once.
 const PART_BYTES: usize = 8 << 20;
 
+/// How many bytes of a file lie in one piece until they are sent: few enough that the allocator has them at hand, where a buffer that
+/// grows with the file is copied, and touches new memory, again and again.
+const BLOCK_BYTES: usize = 256 << 10;
+
 /// How many parts of a file may be on their way.
 const PARTS_ON_THEIR_WAY: usize = 2;
 
@@ -143,10 +147,9 @@ impl ParquetFile {
         let (metadata, nan_counts, parts) = work.await.map_err(panicked)??;
         let metrics = FileMetrics::new(&metadata, self.format.leaves(), &nan_counts)?;
         let size = self.sent_bytes + parts.iter().map(|part| part.len() as u64).sum::<u64>();
-        if self.upload.is_none() && parts.len() <= 1 {
-            let bytes = parts.into_iter().next().unwrap_or_default();
+        if self.upload.is_none() && size <= PART_BYTES as u64 {
             let (store, path) = self.files.resolve(&self.location)?;
-            let written = store.put(&path, PutPayload::from_bytes(bytes)).await;
+            let written = store.put(&path, PutPayload::from_iter(parts)).await;
             written.map_err(|error| self.unwritable(error))?;
         } else {
             self.send(parts).await?;
@@ -275,23 +278,24 @@ fn nan_count(column: &dyn Array) -> u64 {
 struct PartWriter(ArrowWriter<Parts>);
 
 impl PartWriter {
-    /// Takes the parts that are full.
+    /// Takes what is there, if it is enough to be sent.
     fn full_parts(&mut self) -> Vec<Bytes> {
-        std::mem::take(&mut self.0.inner_mut().full)
+        let parts = self.0.inner_mut();
+        if parts.full.len() * BLOCK_BYTES < PART_BYTES {
+            return Vec::new();
+        }
+        std::mem::take(&mut parts.full)
     }
 
-    /// Takes all parts, the last one too.
+    /// Takes all that is there.
     fn into_parts(mut self) -> Vec<Bytes> {
-        let mut parts = self.full_parts();
-        let last = std::mem::take(&mut self.0.inner_mut().last);
-        if !last.is_empty() {
-            parts.push(last.into());
-        }
-        parts
+        let Parts { mut full, last } = std::mem::take(self.0.inner_mut());
+        full.push(last.into());
+        full
     }
 }
 
-/// Bytes in parts, of which all but the last are full.
+/// Bytes in blocks, of which all but the last are full.
 #[derive(Debug, Default)]
 struct Parts {
     full: Vec<Bytes>,
@@ -300,17 +304,18 @@ struct Parts {
 
 impl Parts {
     fn bytes(&self) -> usize {
-        self.full.iter().map(Bytes::len).sum::<usize>() + self.last.capacity()
+        self.full.len() * BLOCK_BYTES + self.last.capacity()
     }
 }
 
 impl io::Write for Parts {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = bytes.len().min(PART_BYTES - self.last.len());
-        self.last.extend_from_slice(&bytes[..taken]);
-        if self.last.len() == PART_BYTES {
-            self.full.push(std::mem::take(&mut self.last).into());
+        if self.last.len() == BLOCK_BYTES {
+            let full = std::mem::replace(&mut self.last, Vec::with_capacity(BLOCK_BYTES));
+            self.full.push(full.into());
         }
+        let taken = bytes.len().min(BLOCK_BYTES - self.last.len());
+        self.last.extend_from_slice(&bytes[..taken]);
         Ok(taken)
     }
 

@@ -33,6 +33,10 @@ const ROW_GROUP_ROWS: usize = 1 << 19;
 const ROW_GROUPS_BYTES: usize = 32 << 20;
 const ROW_GROUP_BYTES_MIN: usize = 8 << 20;
 
+/// How many bytes a page has where no property says it: fewer than Java's usual million, so that what is encoded and packed is still
+/// in the cache of a core, and a reader that looks for a key reads less.
+const PAGE_BYTES_USUAL: usize = 256 << 10;
+
 /// How many bytes of a text row groups keep at least as a bound: enough for the 16 characters that manifests keep of it.
 const STATISTICS_BYTES_MIN: usize = 64;
 
@@ -81,7 +85,7 @@ impl ParquetSettings {
                 bytes => Some(bytes),
             },
             writer_count: 1,
-            page_bytes: properties.number(PAGE_BYTES, 1 << 20)?.max(1),
+            page_bytes: properties.number(PAGE_BYTES, PAGE_BYTES_USUAL)?.max(1),
             page_rows: properties.number(PAGE_ROWS, 20_000)?.max(1),
             dictionary_bytes: properties.number(DICTIONARY_BYTES, 2 << 20)?,
             version,
