@@ -2,7 +2,8 @@
 //!
 //! The oldest segment, the base, holds whole tables; those after it are deltas. When the deltas have become as large as the base,
 //! all become a new base, so files are at most about twice as large as state, and a row is rewritten once for each time that
-//! state has been written anew. Between, small deltas are merged among themselves, so that a restore reads few files.
+//! state has been written anew. Little state is left as it is until the deltas are worth the work: while it grows, nothing in them
+//! is out of date. Between, small deltas are merged among themselves, so that a restore reads few files.
 
 use std::path::Path;
 
@@ -17,10 +18,14 @@ use crate::state::GROUP_COUNT;
 /// How many segments a checkpoint has before deltas are merged.
 const SEGMENTS_MAX: usize = 16;
 
-/// Returns the first of the segments (oldest first) that are to be merged with all that come after it, if that is worth it.
-pub(super) fn merge_start(segments: &[SegmentEntry]) -> Option<usize> {
+/// How many bytes of deltas there may be however small the base is: they are read and merged in a moment.
+pub(super) const DELTA_BYTES_MIN: u64 = 32 << 20;
+
+/// Returns the first of the segments (oldest first) that are to be merged with all that come after it, if that is worth it. Deltas of
+/// less than `delta_bytes_min` bytes are left beside the base.
+pub(super) fn merge_start(segments: &[SegmentEntry], delta_bytes_min: u64) -> Option<usize> {
     let younger = |at: usize| segments[at + 1..].iter().map(|segment| segment.bytes).sum::<u64>();
-    if segments.len() > 1 && segments[0].bytes <= younger(0) {
+    if segments.len() > 1 && segments[0].bytes.max(delta_bytes_min) <= younger(0) {
         return Some(0);
     }
     if segments.len() <= SEGMENTS_MAX {
@@ -96,7 +101,7 @@ mod tests {
             last: number as u64,
             is_base: number == 0,
         };
-        merge_start(&bytes.iter().enumerate().map(segment).collect::<Vec<_>>())
+        merge_start(&bytes.iter().enumerate().map(segment).collect::<Vec<_>>(), 4)
     }
 
     #[test]
@@ -105,6 +110,13 @@ mod tests {
         assert_eq!(start(&[5]), None);
         assert_eq!(start(&[5, 4]), None);
         assert_eq!(start(&[5, 4, 1]), Some(0));
+    }
+
+    #[test]
+    fn few_bytes_are_left_beside_a_small_base() {
+        assert_eq!(start(&[1, 2, 1]), None);
+        assert_eq!(start(&[1, 2, 2]), Some(0));
+        assert_eq!(start(&[0; SEGMENTS_MAX + 1]), Some(1));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, new_null_array};
 use arrow::compute::{concat_batches, interleave};
 use arrow::datatypes::SchemaRef;
 use arrow::ipc::writer::StreamWriter;
@@ -19,6 +19,8 @@ use crate::state::GROUP_COUNT;
 const BLOCK_ROWS: usize = 1 << 16;
 /// About how many bytes of rows are in a block.
 const BLOCK_BYTES: usize = 4 << 20;
+/// About how many bytes a block has beside its rows.
+const FRAME_BYTES: usize = 16 << 10;
 /// State is written often and read seldom.
 const ZSTD_LEVEL: i32 = -3;
 
@@ -34,6 +36,10 @@ pub(super) struct SegmentWriter {
     bytes: u64,
     crc: crc32fast::Hasher,
     tables: Vec<TableBlocks>,
+    packer: zstd::bulk::Compressor<'static>,
+    /// The bytes of a block before and after they are packed, whose memory the next block uses again.
+    raw: Vec<u8>,
+    packed: Vec<u8>,
 }
 
 /// What rows are.
@@ -50,7 +56,9 @@ impl SegmentWriter {
     pub(super) fn create(disk: &Disk, path: &Path, checkpoint: CheckpointId) -> Result<SegmentWriter> {
         let file = disk.create_file(path)?;
         let crc = crc32fast::Hasher::new();
-        let mut writer = SegmentWriter { file, bytes: 0, crc, tables: Vec::new() };
+        let packer = zstd::bulk::Compressor::new(ZSTD_LEVEL)?;
+        let (raw, packed) = (Vec::new(), Vec::new());
+        let mut writer = SegmentWriter { file, bytes: 0, crc, tables: Vec::new(), packer, raw, packed };
         writer.append(&header(checkpoint))?;
         Ok(writer)
     }
@@ -106,12 +114,16 @@ impl SegmentWriter {
 
     /// Writes rows that are sorted by group.
     fn write_block(&mut self, rows_of: RowsOf, rows: &RecordBatch, groups: Vec<(u8, u32)>) -> Result<()> {
-        let mut raw = Vec::new();
+        let (mut raw, mut packed) = (std::mem::take(&mut self.raw), std::mem::take(&mut self.packed));
+        raw.clear();
+        raw.reserve(bytes_of(rows.columns()) + FRAME_BYTES);
         let mut writer = StreamWriter::try_new(&mut raw, rows.schema_ref())?;
         writer.write(rows)?;
         writer.finish()?;
         drop(writer);
-        let packed = zstd::bulk::compress(&raw, ZSTD_LEVEL)?;
+        packed.clear();
+        packed.reserve(zstd::zstd_safe::compress_bound(raw.len()));
+        self.packer.compress_to_buffer(&raw, &mut packed)?;
         let block = BlockEntry {
             offset: self.bytes,
             bytes: packed.len() as u64,
@@ -125,6 +137,7 @@ impl SegmentWriter {
             RowsOf::Upserts => table.upserts.push(block),
             RowsOf::Deletes => table.deletes.push(block),
         }
+        (self.raw, self.packed) = (raw, packed);
         Ok(())
     }
 
@@ -220,6 +233,10 @@ fn gather(schema: &SchemaRef, parts: &[Part<'_>], rows: &[Place]) -> Result<Reco
     let columns = (0..schema.fields().len())
         .map(|column| {
             let parts: Vec<&dyn Array> = parts.iter().map(|(columns, _)| columns[column].as_ref()).collect();
+            // Some columns are for rare rows.
+            if parts.iter().all(|part| part.null_count() == part.len()) {
+                return Ok(new_null_array(schema.field(column).data_type(), rows.len()));
+            }
             Ok(interleave(&parts, rows)?)
         })
         .collect::<Result<_>>()?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use arrow::datatypes::SchemaRef;
 
 use super::checkpoint_data::{CheckpointData, OperatorChanges};
-use super::compaction::{merge_segments, merge_start};
+use super::compaction::{DELTA_BYTES_MIN, merge_segments, merge_start};
 use super::disk::{Disk, cannot};
 use super::evolution::goes_on;
 use super::job_folder::{JobFolder, checkpoint_folders, entries};
@@ -27,6 +27,8 @@ pub(crate) struct CheckpointStore {
     folder: JobFolder,
     shared: PathBuf,
     retained: usize,
+    /// How many bytes of deltas are left beside a base however small it is.
+    delta_bytes_min: u64,
     disk: Disk,
     next: CheckpointId,
     /// Tables as the newest checkpoint has them.
@@ -70,6 +72,7 @@ impl CheckpointStore {
             shared: folder.path().join(SHARED),
             folder,
             retained: retained.max(1),
+            delta_bytes_min: DELTA_BYTES_MIN,
             disk,
             next: 1,
             operators: Vec::new(),
@@ -80,6 +83,12 @@ impl CheckpointStore {
         };
         store.take_stock()?;
         Ok(store)
+    }
+
+    /// Merges deltas that have so many bytes.
+    #[cfg(test)]
+    pub(super) fn with_delta_bytes_min(self, delta_bytes_min: u64) -> CheckpointStore {
+        CheckpointStore { delta_bytes_min, ..self }
     }
 
     /// Looks what is there, and removes what is not part of a checkpoint.
@@ -231,7 +240,7 @@ impl CheckpointStore {
     /// # Errors
     /// The folder cannot be read or written.
     pub(crate) fn compact(&mut self) -> Result<bool> {
-        let Some(start) = merge_start(&self.segments) else { return Ok(false) };
+        let Some(start) = merge_start(&self.segments, self.delta_bytes_min) else { return Ok(false) };
         let merged = &self.segments[start..];
         let file = segment_file(merged[0].first, merged[merged.len() - 1].last);
         self.files.insert(file.clone());
