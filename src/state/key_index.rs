@@ -2,7 +2,7 @@
 //!
 //! An entry is 8 bytes, the upper half of the hash and the slot; the keys lie in one column by slot (8 or 16 bytes each, or
 //! bytes in an arena), so that a probe touches one cache line of the table and, where the tags agree, one key. A batch is probed
-//! in two passes: the first only reads the table, so that the misses of many rows overlap.
+//! in passes: the first only reads the table, the second only keys of 8 bytes, so that the misses of many rows overlap.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -136,7 +136,11 @@ impl KeyIndex {
     ) -> Result<()> {
         let probe = self.probe(columns)?;
         self.first_look(hashes, slots);
+        let is_confirmed = self.confirm(&probe, slots);
         for (row, hash) in hashes.iter().enumerate() {
+            if is_confirmed && slots[row] != ABSENT {
+                continue;
+            }
             let slot = self.search(&probe, row, *hash, slots[row]);
             slots[row] = if slot == ABSENT { self.insert(&probe, row, *hash)? } else { slot };
         }
@@ -150,8 +154,11 @@ impl KeyIndex {
     pub(crate) fn find(&self, columns: &[ArrayRef], hashes: &[u64], slots: &mut Vec<u32>) -> Result<()> {
         let probe = self.probe(columns)?;
         self.first_look(hashes, slots);
+        let is_confirmed = self.confirm(&probe, slots);
         for (row, hash) in hashes.iter().enumerate() {
-            slots[row] = self.search(&probe, row, *hash, slots[row]);
+            if !is_confirmed || slots[row] == ABSENT {
+                slots[row] = self.search(&probe, row, *hash, slots[row]);
+            }
         }
         Ok(())
     }
@@ -234,6 +241,20 @@ impl KeyIndex {
         }));
     }
 
+    /// Compares the keys of likely slots with those of rows: what stays is the answer, the others become `ABSENT` and have to be
+    /// searched for. Returns false, and does nothing, where keys do not lie in 8 bytes each.
+    fn confirm(&self, probe: &Probe<'_>, slots: &mut [u32]) -> bool {
+        let (Keys::Narrow { values, null_slot, .. }, Probe::Narrow(probed, None)) = (&self.keys, probe)
+        else {
+            return false;
+        };
+        for (slot, probed) in slots.iter_mut().zip(probed) {
+            let is_same = values.get(*slot as usize) == Some(probed) && *slot != *null_slot;
+            *slot = if is_same { *slot } else { ABSENT };
+        }
+        true
+    }
+
     /// Returns whether a slot has the key of a row. A number is compared at once, bytes only where the whole hash agrees.
     #[inline]
     fn holds(&self, slot: u32, probe: &Probe<'_>, row: usize, hash: u64) -> bool {
@@ -293,7 +314,9 @@ impl KeyIndex {
 
     fn grow(&mut self) {
         let before = std::mem::take(&mut self.entries);
-        self.entries = vec![0; before.len() * 2];
+        // Memory that only reads as zero would be mapped twice: when it is looked at, and when it is written.
+        self.entries = Vec::with_capacity(before.len() * 2);
+        self.entries.resize(before.len() * 2, 0);
         for entry in before.into_iter().filter(|entry| *entry != 0) {
             let slot = entry as u32 - 1;
             self.place(slot, self.hashes[slot as usize]);
@@ -597,6 +620,23 @@ mod tests {
         assert_eq!(index.columns(&[2, 0]).unwrap().len(), columns.len());
         let mut unit = KeyIndex::new(&[]).unwrap();
         assert_eq!(intern(&mut unit, &[]), [0, 0, 0]);
+    }
+
+    #[test]
+    fn a_null_is_not_what_lies_in_its_place_whatever_the_hashes_are() {
+        let mut index = KeyIndex::new(&[ArrowType::Int64]).unwrap();
+        let mut slots = Vec::new();
+        let mut slots_of = |values: Vec<Option<i64>>| {
+            let column: ArrayRef = Arc::new(Int64Array::from(values));
+            index.intern(&[Arc::clone(&column)], &vec![7; column.len()], &mut slots).unwrap();
+            let interned = slots.clone();
+            index.find(&[column], &vec![7; interned.len()], &mut slots).unwrap();
+            assert_eq!(slots, interned);
+            interned
+        };
+        assert_eq!(slots_of(vec![None]), [0]);
+        assert_eq!(slots_of(vec![Some(0), Some(5), Some(0)]), [1, 2, 1]);
+        assert_eq!(slots_of(vec![Some(5), None, Some(0), Some(6)]), [2, 0, 1, 3]);
     }
 
     #[test]

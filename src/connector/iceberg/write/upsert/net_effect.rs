@@ -23,6 +23,10 @@ const NO_IMAGE: u32 = 1;
 /// What is added to the number of an image's row to make the note.
 const FIRST_ROW: u32 = 2;
 
+/// Slots are sorted by their notes where they are more than one of so many: a note is looked at in a fraction of the time that a slot
+/// takes to be sorted.
+const SORTED_BY_NOTES: usize = 16;
+
 /// What has happened to each slot.
 #[derive(Debug)]
 pub(super) struct NetEffect {
@@ -102,18 +106,18 @@ impl NetEffect {
                 counts[*slot as usize] += if is_retraction(kinds.as_deref(), row) { -1 } else { 1 };
             }
         }
+        // Which rows are the first of their slot cannot be foretold, so each is listed, and the next one takes the place of another.
+        let mut touched = self.touched.len();
+        self.touched.resize(touched + slots.len(), 0);
+        let keeps_image = self.counts.is_some();
         for (row, slot) in slots.iter().enumerate() {
             let note = &mut self.notes[*slot as usize];
-            if *note == UNTOUCHED {
-                self.touched.push(*slot);
-                *note = NO_IMAGE;
-            }
-            if !is_retraction(kinds.as_deref(), row) {
-                *note = first + row as u32;
-            } else if self.counts.is_none() {
-                *note = NO_IMAGE;
-            }
+            self.touched[touched] = *slot;
+            touched += usize::from(*note == UNTOUCHED);
+            let without = if keeps_image && *note != UNTOUCHED { *note } else { NO_IMAGE };
+            *note = if is_retraction(kinds.as_deref(), row) { without } else { first + row as u32 };
         }
+        self.touched.truncate(touched);
         Ok(())
     }
 
@@ -148,7 +152,7 @@ impl NetEffect {
         let mut touched = std::mem::take(&mut self.touched);
         if self.counts.is_none() {
             // Rows with keys are written in another order than they came in, and what lies by slot is looked at again and again.
-            touched.sort_unstable();
+            self.sort(&mut touched);
         }
         let parts = rows.parts();
         let mut images: Vec<Images> = Vec::with_capacity(parts.len());
@@ -177,6 +181,16 @@ impl NetEffect {
         }
         images.retain(|images| !images.slots.is_empty());
         NetChange { touched, images, deleted, retractions, rows }
+    }
+
+    /// Sorts the slots that rows came for. Where they are many of all, to look at each slot is less work than to compare them.
+    fn sort(&self, touched: &mut [u32]) {
+        if touched.len() < self.notes.len() / SORTED_BY_NOTES {
+            touched.sort_unstable();
+            return;
+        }
+        let noted = self.notes.iter().zip(0..).filter(|(note, _)| *note != UNTOUCHED);
+        touched.iter_mut().zip(noted).for_each(|(touched, (_, slot))| *touched = slot);
     }
 
     /// Returns the rows that are images, by number, and their slots.

@@ -176,7 +176,8 @@ impl UpsertWriter {
         } else {
             ReplacedRows::Rows(self.take_retracted(change, &mut positions)?)
         };
-        positions.sort_unstable();
+        // As one number a position is compared without a branch.
+        positions.sort_unstable_by_key(|position| u64::from(position.file) << 32 | u64::from(position.row));
         let mut deleted: Vec<DeletedRows> = Vec::new();
         for of_file in positions.chunk_by(|a, b| a.file == b.file) {
             let file = of_file.first().and_then(|position| self.index.files.location(position.file));
