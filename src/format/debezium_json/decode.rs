@@ -12,7 +12,7 @@ use arrow::datatypes::Schema;
 use super::metadata::{MetadataPlaces, MetadataReader, Property};
 use crate::changelog::{ChangelogBatch, RowKind};
 use crate::error::{Error, FlinkClass, Result};
-use crate::format::json::{Cursor, JsonSettings, RowFault, RowReader, ShapeGuess, shown, unescape};
+use crate::format::json::{Cursor, JsonSettings, Piece, RowFault, RowReader, ShapeGuess, shown, unescape};
 use crate::format::{FrameOrigin, RecordDecoder, lines};
 
 /// Decodes events, one a line.
@@ -222,14 +222,19 @@ impl DebeziumDecoder {
         let mut number = 0;
         while let Some(step) = self.guess.shape().steps().get(number).copied() {
             let field = step.column.map(|at| FIELDS[at as usize].1);
-            let is_taken = cursor.take_text(self.guess.shape().lead(step))
-                && self.take_field(field, cursor, envelope).is_ok();
-            if !is_taken {
+            if !self.pass(step.lead, cursor) || self.take_field(field, cursor, envelope).is_err() {
                 return Some(false);
             }
             number += 1;
         }
-        Some(cursor.take_text(self.guess.shape().tail()))
+        Some(self.pass(*self.guess.shape().tail(), cursor))
+    }
+
+    /// Goes on behind a piece of the shape, if it is next.
+    #[inline]
+    fn pass(&self, piece: Piece, cursor: &mut Cursor<'_>) -> bool {
+        let end = self.guess.shape().pass(&piece, cursor.text(), cursor.at());
+        end.map(|end| cursor.rewind(end)).is_some()
     }
 
     /// Reads an envelope field by field, and learns what it looks like.

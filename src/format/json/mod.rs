@@ -26,7 +26,7 @@ pub(super) use encode::ObjectWriter;
 pub(super) use fault::{Fault, RowFault, shown};
 pub(super) use parser::{Cursor, unescape};
 pub(super) use row::RowReader;
-pub(super) use shape::ShapeGuess;
+pub(super) use shape::{Piece, ShapeGuess};
 pub(super) use value::ValueReader;
 
 const FAIL_ON_MISSING_FIELD: ConfigOption<bool> = ConfigOption::with_default(

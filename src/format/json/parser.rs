@@ -2,6 +2,10 @@
 //!
 //! `Cursor` takes all of JSON; the functions named `plain_…` take only the commonest forms of a value, in a few instructions.
 
+use wide::u8x16;
+
+use crate::format::text::POWERS_OF_TEN;
+
 /// Where text stops being JSON, and what should stand there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::format) struct SyntaxFault {
@@ -48,14 +52,6 @@ impl<'a> Cursor<'a> {
     /// Goes to an offset.
     pub(in crate::format) fn rewind(&mut self, at: usize) {
         self.at = at;
-    }
-
-    /// Consumes a text if it is next.
-    #[inline]
-    pub(in crate::format) fn take_text(&mut self, text: &[u8]) -> bool {
-        let is_next = begins_with(&self.text[self.at..], text);
-        self.at += if is_next { text.len() } else { 0 };
-        is_next
     }
 
     /// Returns the text between an offset and here.
@@ -211,37 +207,49 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// Returns whether a text begins with another one, which is most likely a key with its quotes: at up to 16 bytes two loads that may
-/// overlap say so in less time than a call takes.
-#[inline]
-pub(in crate::format) fn begins_with(text: &[u8], other: &[u8]) -> bool {
-    let Some(text) = text.get(..other.len()) else { return false };
-    match other.len() {
-        8..=16 => {
-            text.first_chunk::<8>() == other.first_chunk::<8>()
-                && text.last_chunk::<8>() == other.last_chunk::<8>()
-        }
-        4..=7 => {
-            text.first_chunk::<4>() == other.first_chunk::<4>()
-                && text.last_chunk::<4>() == other.last_chunk::<4>()
-        }
-        1 => text.first() == other.first(),
-        _ => text == other,
+/// Which bytes may be part of a number or a word.
+const TOKEN_BYTES: [bool; 256] = {
+    let mut bytes = [false; 256];
+    let mut at = 0;
+    while at < bytes.len() {
+        let byte = at as u8;
+        bytes[at] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.');
+        at += 1;
     }
-}
+    bytes
+};
 
 /// Returns whether a byte may be part of a number or a word.
 #[inline]
 fn is_token_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+    TOKEN_BYTES[usize::from(byte)]
 }
 
 /// Returns the content of the string at the start of a text if it has no escapes.
 #[inline]
 pub(in crate::format) fn plain_string(text: &[u8]) -> Option<&[u8]> {
     let inner = text.strip_prefix(b"\"")?;
-    let end = memchr::memchr2(b'"', b'\\', inner)?;
+    let end = quote_or_backslash(inner)?;
     (inner[end] == b'"').then_some(&inner[..end])
+}
+
+/// Returns where the first quote or backslash is. Most strings are short, and to call a search takes as long as to look at them here.
+#[inline]
+fn quote_or_backslash(text: &[u8]) -> Option<usize> {
+    const LOOKED_AT: usize = 64;
+    let (quote, backslash) = (u8x16::splat(b'"'), u8x16::splat(b'\\'));
+    let mut at = 0;
+    while at < LOOKED_AT
+        && let Some(next) = text[at..].first_chunk()
+    {
+        let next = u8x16::new(*next);
+        let found = (next.simd_eq(quote) | next.simd_eq(backslash)).to_bitmask();
+        if found != 0 {
+            return Some(at + found.trailing_zeros() as usize);
+        }
+        at += size_of::<u8x16>();
+    }
+    memchr::memchr2(b'"', b'\\', &text[at..]).map(|found| at + found)
 }
 
 /// Returns where a value ends that is a string without escapes, a number or NULL.
@@ -250,7 +258,7 @@ pub(in crate::format) fn skip_plain(text: &[u8], at: usize) -> Option<usize> {
     let rest = text.get(at..)?;
     match rest.first()? {
         b'"' => plain_string(rest).map(|inner| at + inner.len() + 2),
-        b'n' => (begins_with(rest, b"null") && !is_token_byte(*rest.get(4)?)).then_some(at + 4),
+        b'n' => (rest.starts_with(b"null") && !is_token_byte(*rest.get(4)?)).then_some(at + 4),
         _ => plain_number(rest).map(|len| at + len),
     }
 }
@@ -300,18 +308,44 @@ pub(in crate::format) fn plain_integer(text: &[u8]) -> Option<(i64, usize)> {
     Some((if is_negative { -value } else { value }, at))
 }
 
+/// Returns the unscaled value of the number at the start of a text and its length, if it has at most 7 digits on each side of the point,
+/// is of the type DECIMAL(`precision`, `scale`) as it stands, and something follows.
+#[inline]
+pub(in crate::format) fn plain_decimal(text: &[u8], precision: u8, scale: u8) -> Option<(i64, usize)> {
+    /// With the 7 digits before the point, as many as fit.
+    const SCALE_MAX: u8 = 11;
+    let part = |from: usize| {
+        let (count, digits) = leading_digits(*text.get(from..)?.first_chunk()?);
+        (1..8).contains(&count).then(|| (number_of(digits, count), count))
+    };
+    let is_negative = text.first() == Some(&b'-');
+    let start = usize::from(is_negative);
+    let (mut value, count) = part(start)?;
+    let (mut at, mut missing) = (start + count, usize::from(scale));
+    if text[at] == b'.' {
+        let (fraction, count) = part(at + 1)?;
+        value = value * POWERS_OF_TEN[count] + fraction;
+        (at, missing) = (at + 1 + count, missing.checked_sub(count)?);
+    }
+    let value = value * POWERS_OF_TEN.get(missing).filter(|_| scale <= SCALE_MAX)?;
+    let fits = POWERS_OF_TEN.get(usize::from(precision)).is_none_or(|most| value < *most);
+    (fits && !is_token_byte(text[at])).then_some((if is_negative { -value } else { value }, at))
+}
+
 /// Returns the length of the number at the start of a text, if it has no exponent and something follows.
 #[inline]
 pub(in crate::format) fn plain_number(text: &[u8]) -> Option<usize> {
     let digits = |from: usize| {
         let mut at = from;
-        let (count, _) = text.get(from..)?.first_chunk().map_or((8, 0), |text| leading_digits(*text));
-        if count < 8 {
+        while let Some(next) = text.get(at..)?.first_chunk() {
+            let (count, _) = leading_digits(*next);
             at += count;
-        } else {
-            while text.get(at)?.is_ascii_digit() {
-                at += 1;
+            if count < 8 {
+                return (at > from).then_some(at);
             }
+        }
+        while text.get(at)?.is_ascii_digit() {
+            at += 1;
         }
         (at > from).then_some(at)
     };
@@ -406,24 +440,12 @@ pub(in crate::format) fn compact(value: &[u8], out: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::format::text::{DecimalText, parse_decimal};
     use proptest::prelude::*;
 
     fn skips(text: &str) -> bool {
         let mut cursor = Cursor::new(text.as_bytes());
         cursor.skip_value().is_ok() && cursor.peek().is_none()
-    }
-
-    proptest! {
-        #[test]
-        fn a_text_begins_with_what_it_begins_with(text in "[ab]{0,24}", len in 0_usize..24, at in 0_usize..48) {
-            let mut other = text.as_bytes()[..len.min(text.len())].to_vec();
-            if let Some(byte) = other.get_mut(at) {
-                *byte = b'c';
-            }
-            prop_assert_eq!(begins_with(text.as_bytes(), &other), text.as_bytes().starts_with(&other));
-            other.extend_from_slice(b"longer");
-            prop_assert!(!begins_with(&other[..other.len() - 6], &other));
-        }
     }
 
     proptest! {
@@ -441,6 +463,34 @@ mod tests {
             let is_number = whole > 0 && fraction != Some(0) && ends(end);
             prop_assert_eq!(plain_number(text.as_bytes()), is_number.then_some(end));
         }
+    }
+
+    proptest! {
+        #[test]
+        fn plain_decimals_are_the_numbers_that_they_say(
+            text in "-?[0-9]{0,8}(\\.[0-9]{0,8})?[,}/:ex]?[ -~]{8}",
+            precision in 1_u8..=38,
+            scale in 0_u8..=20,
+        ) {
+            let scale = scale.min(precision);
+            if let Some((value, len)) = plain_decimal(text.as_bytes(), precision, scale) {
+                prop_assert_eq!(plain_number(text.as_bytes()), Some(len));
+                let parsed = parse_decimal(&text.as_bytes()[..len], precision, scale);
+                prop_assert_eq!(parsed, DecimalText::Value(i128::from(value)));
+            }
+        }
+    }
+
+    #[test]
+    fn decimals_of_few_digits_are_plain() {
+        let read = |text: &str| plain_decimal(format!("{text},        ").as_bytes(), 10, 2);
+        assert_eq!(read("1234.5"), Some((123_450, 6)));
+        assert_eq!(read("-7"), Some((-700, 2)));
+        assert_eq!(read("1234567.89"), Some((123_456_789, 10)));
+        for text in ["", "-", "1.", ".5", "1.234", "12345678", "1e3", "\"1\"", "null"] {
+            assert_eq!(read(text), None, "{text}");
+        }
+        assert_eq!(plain_decimal(b"123,        ", 2, 0), None, "too many digits for the type");
     }
 
     #[test]

@@ -9,7 +9,7 @@ use arrow::buffer::Buffer;
 use arrow::datatypes::{Schema, SchemaRef};
 
 use super::fault::{Fault, RowFault};
-use super::parser::{Cursor, RawString, begins_with, skip_plain, unescape};
+use super::parser::{Cursor, RawString, skip_plain, unescape};
 use super::shape::ShapeGuess;
 use super::value::ValueReader;
 use crate::changelog::ChangelogBatch;
@@ -109,11 +109,8 @@ impl RowReader {
         let text = cursor.text();
         let mut at = cursor.at();
         for step in shape.steps() {
-            let lead = shape.lead(*step);
-            if !begins_with(&text[at..], lead) {
-                return Some(false);
-            }
-            at += lead.len();
+            let Some(value) = shape.pass(&step.lead, text, at) else { return Some(false) };
+            at = value;
             let end = match step.column {
                 Some(column) => self.values.push_plain(text, at, &mut self.columns[column as usize]),
                 None => skip_plain(text, at),
@@ -133,11 +130,12 @@ impl RowReader {
                 }
             };
         }
-        let tail = shape.tail();
-        if !begins_with(&text[at..], tail) {
-            return Some(false);
+        let Some(end) = shape.pass(shape.tail(), text, at) else { return Some(false) };
+        cursor.rewind(end);
+        if shape.column_count() == self.columns.len() {
+            self.row_count += 1;
+            return Some(true);
         }
-        cursor.rewind(at + tail.len());
         Some(self.complete().is_ok())
     }
 

@@ -16,17 +16,30 @@ pub(in crate::format) struct Shape {
     /// What stands in front of each value, one behind the other, and then what stands behind the last one.
     text: Vec<u8>,
     steps: Vec<Step>,
+    /// What stands behind the last value.
+    tail: Piece,
+    /// How many steps have a column.
+    column_count: usize,
     is_usable: bool,
 }
 
 /// One field of an object.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::format) struct Step {
-    /// Where the text in front of the value begins and ends.
-    start: u32,
-    end: u32,
+    /// What stands in front of the value.
+    pub(in crate::format) lead: Piece,
     /// The position of the column that takes the value; None if it is skipped.
     pub(in crate::format) column: Option<u32>,
+}
+
+/// A piece of a shape's text.
+#[derive(Debug, Default, Clone, Copy)]
+pub(in crate::format) struct Piece {
+    start: u32,
+    end: u32,
+    /// Up to 16 of its bytes as a number, and which bytes of 16 they are: so it is compared without a loop.
+    head: u128,
+    mask: u128,
 }
 
 /// The shape that is expected, the one that is being learnt, and whether guessing pays.
@@ -44,16 +57,43 @@ impl Shape {
         &self.steps
     }
 
-    /// Returns the text in front of a step's value.
+    /// Returns how many columns get a value.
     #[inline]
-    pub(in crate::format) fn lead(&self, step: Step) -> &[u8] {
-        &self.text[step.start as usize..step.end as usize]
+    pub(in crate::format) fn column_count(&self) -> usize {
+        self.column_count
     }
 
-    /// Returns the text behind the last value.
+    /// Returns what stands behind the last value.
     #[inline]
-    pub(in crate::format) fn tail(&self) -> &[u8] {
-        &self.text[self.steps.last().map_or(0, |step| step.end as usize)..]
+    pub(in crate::format) fn tail(&self) -> &Piece {
+        &self.tail
+    }
+
+    /// Returns where a piece ends if it stands at an offset of a text.
+    #[inline]
+    pub(in crate::format) fn pass(&self, piece: &Piece, text: &[u8], at: usize) -> Option<usize> {
+        let rest = text.get(at..)?;
+        let (start, end) = (piece.start as usize, piece.end as usize);
+        let is_there = match rest.first_chunk() {
+            Some(next) if end - start <= size_of::<u128>() => {
+                u128::from_le_bytes(*next) & piece.mask == piece.head
+            }
+            _ => rest.starts_with(&self.text[start..end]),
+        };
+        is_there.then_some(at + end - start)
+    }
+
+    /// Adds a piece.
+    fn push(&mut self, text: &[u8]) -> Piece {
+        let start = self.text.len() as u32;
+        self.text.extend_from_slice(text);
+        let mut head = [0; size_of::<u128>()];
+        let mut mask = [0; size_of::<u128>()];
+        for ((byte, head), mask) in text.iter().zip(&mut head).zip(&mut mask) {
+            (*head, *mask) = (*byte, u8::MAX);
+        }
+        let (head, mask) = (u128::from_le_bytes(head), u128::from_le_bytes(mask));
+        Piece { start, end: self.text.len() as u32, head, mask }
     }
 }
 
@@ -93,6 +133,7 @@ impl ShapeGuess {
     pub(in crate::format) fn begin(&mut self) {
         self.draft.text.clear();
         self.draft.steps.clear();
+        self.draft.column_count = 0;
         // What is learnt is of use only if the next object is guessed.
         self.draft.is_usable = self.rest == 0;
     }
@@ -103,10 +144,9 @@ impl ShapeGuess {
         if !self.draft.is_usable {
             return;
         }
-        let start = self.draft.text.len() as u32;
-        self.draft.text.extend_from_slice(lead);
-        let end = self.draft.text.len() as u32;
-        self.draft.steps.push(Step { start, end, column: column.map(|at| at as u32) });
+        let lead = self.draft.push(lead);
+        self.draft.steps.push(Step { lead, column: column.map(|at| at as u32) });
+        self.draft.column_count += usize::from(column.is_some());
         self.draft.is_usable = self.draft.steps.len() <= STEPS_MAX;
     }
 
@@ -118,8 +158,37 @@ impl ShapeGuess {
     /// Expects the next object to look like the one just learnt, which ends with the given text.
     pub(in crate::format) fn finish(&mut self, tail: &[u8]) {
         if self.draft.is_usable {
-            self.draft.text.extend_from_slice(tail);
+            self.draft.tail = self.draft.push(tail);
             std::mem::swap(&mut self.expected, &mut self.draft);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_piece_is_passed_where_it_stands_whatever_its_length() {
+        for len in 0..40 {
+            let piece: Vec<u8> = (0..len).map(|at| b'a' + at % 26).collect();
+            let mut guess = ShapeGuess::default();
+            guess.begin();
+            guess.learn(&piece, None);
+            guess.finish(&piece);
+            let shape = guess.shape();
+            for behind in ["", "x", "a text that is longer than a piece"] {
+                let text = [b"..", &*piece, behind.as_bytes()].concat();
+                for piece in [shape.steps()[0].lead, *shape.tail()] {
+                    assert_eq!(shape.pass(&piece, &text, 2), Some(2 + usize::from(len)));
+                    for at in 2..2 + usize::from(len) {
+                        let mut other = text.clone();
+                        other[at] = b'?';
+                        assert_eq!(shape.pass(&piece, &other, 2), None);
+                        assert_eq!(shape.pass(&piece, &text[..at], 2), None);
+                    }
+                }
+            }
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Appends JSON values to columns, by Jackson's rules of what converts.
 
 use super::fault::Fault;
-use super::parser::{Cursor, compact, plain_integer, plain_number, plain_string, unescape};
+use super::parser::{Cursor, compact, plain_decimal, plain_integer, plain_number, plain_string, unescape};
 use crate::format::column::{ColumnBuilder, Values};
 use crate::format::text::{TextFault, TextParser, parse_f64};
 use crate::schema::{Field, TypeRoot};
@@ -46,22 +46,37 @@ impl ValueReader {
                 values.push(i32::try_from(value).ok()?);
                 len
             }
-            (Values::Int128(_) | Values::Float32(_) | Values::Float64(_), _)
-                if rest.first() != Some(&b'"') =>
-            {
-                let len = plain_number(rest)?;
-                self.parser.push(&rest[..len], column).ok()?;
-                return Some(at + len);
+            (Values::Int128(values), TypeRoot::Decimal(precision, scale)) => {
+                let Some((value, len)) = plain_decimal(rest, *precision, *scale) else {
+                    return self.push_parsed(rest, at, column);
+                };
+                values.push(i128::from(value));
+                len
             }
+            (Values::Float32(_) | Values::Float64(_), _) => return self.push_parsed(rest, at, column),
             (Values::List(..) | Values::Map(..) | Values::Row(_) | Values::Null, _) => return None,
-            _ => {
-                let inner = plain_string(rest)?;
-                self.parser.push(inner, column).ok()?;
-                return Some(at + inner.len() + 2);
-            }
+            _ => return self.push_quoted(rest, at, column),
         };
         column.mark_valid();
         Some(at + len)
+    }
+
+    /// Appends a number, with or without quotes around it.
+    fn push_parsed(&mut self, rest: &[u8], at: usize, column: &mut ColumnBuilder) -> Option<usize> {
+        if rest.first() == Some(&b'"') {
+            return self.push_quoted(rest, at, column);
+        }
+        let len = plain_number(rest)?;
+        self.parser.push(&rest[..len], column).ok()?;
+        Some(at + len)
+    }
+
+    /// Appends what stands in quotes.
+    #[inline]
+    fn push_quoted(&mut self, rest: &[u8], at: usize, column: &mut ColumnBuilder) -> Option<usize> {
+        let inner = plain_string(rest)?;
+        self.parser.push(inner, column).ok()?;
+        Some(at + inner.len() + 2)
     }
 
     /// Appends the value at the cursor; one that the column's type does not take is NULL where errors are ignored.

@@ -140,7 +140,7 @@ pub(crate) fn parse_decimal(text: &[u8], precision: u8, scale: u8) -> DecimalTex
 }
 
 /// The powers of ten below 10^19.
-const POWERS_OF_TEN: [i64; 19] = {
+pub(crate) const POWERS_OF_TEN: [i64; 19] = {
     let mut powers = [1; 19];
     let mut at = 1;
     while at < powers.len() {
