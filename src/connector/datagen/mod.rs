@@ -99,9 +99,11 @@ impl DynamicTableSource for DatagenSource {
         self.row_count.is_some() || self.sequence_end.is_some()
     }
 
-    fn open(&self, _: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
+    fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
         let end = self.row_count.into_iter().chain(self.sequence_end).min();
-        Ok(Box::new(RateReader::new(self.rate, end, start)?))
+        let fields = projection.physical.iter().filter_map(|at| self.fields.get(*at));
+        let row_bytes = fields.map(FieldSpec::value_bytes).fold(0, usize::saturating_add);
+        Ok(Box::new(RateReader::new(self.rate, end, row_bytes, start)?))
     }
 
     fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {
@@ -254,6 +256,27 @@ mod tests {
         let hex = |text: &str| text.len() == 7 && text.chars().all(|c| matches!(c, '0'..='9' | 'a'..='f'));
         assert!(rows.column(2).as_string::<i32>().iter().flatten().all(hex));
         assert_eq!(rows.column(3).null_count(), 200);
+    }
+
+    #[test]
+    fn a_frame_of_large_rows_has_few_of_them() {
+        let array = TypeRoot::Array(Box::new(TypeRoot::STRING.nullable())).nullable();
+        let columns = [("i", TypeRoot::Int.nullable()), ("s", TypeRoot::STRING.nullable()), ("a", array)];
+        let entries = [
+            ("rows-per-second", "1000000"),
+            ("number-of-rows", "10000"),
+            ("fields.s.length", "20000"),
+            ("fields.a.element.length", "1000"),
+            ("fields.a.length", "50000"),
+        ];
+        let source = source(&columns, &entries).unwrap();
+        for (columns, expected) in [(vec![0], 8_192), (vec![0, 1], 209), (vec![2], 1)] {
+            let mut reader = source.open(&Projection::of_columns(&columns), None).unwrap();
+            let SourceEvent::Frame(Frame::Generate { count, .. }) = block_on(reader.next()).unwrap() else {
+                panic!()
+            };
+            assert_eq!(count, expected, "{columns:?}");
+        }
     }
 
     #[test]

@@ -25,6 +25,9 @@ const TEXT_LENGTH: u64 = 100;
 /// Number of elements of arrays, maps and multisets.
 const COLLECTION_LENGTH: u64 = 3;
 
+/// About how many bytes a number or a point in time has.
+const SHORT_VALUE_BYTES: usize = 8;
+
 /// How the values of a field are made.
 #[derive(Debug, Clone)]
 pub(super) enum FieldSpec {
@@ -85,6 +88,20 @@ impl FieldSpec {
             "sequence" => keys.sequence(data_type),
             other => Err(Error::validation(format!("Unsupported generator kind: {other}"))
                 .hint(format!("Option 'fields.{name}.kind' takes random or sequence."))),
+        }
+    }
+
+    /// Returns about how many bytes a value has.
+    pub(super) fn value_bytes(&self) -> usize {
+        let sum =
+            |fields: &[FieldSpec]| fields.iter().map(FieldSpec::value_bytes).fold(0, usize::saturating_add);
+        match self {
+            FieldSpec::Random { values: RandomSpec::Text { length, .. }, .. } => *length,
+            FieldSpec::Random { values: RandomSpec::Collection { length, parts }, .. } => {
+                length.saturating_mul(sum(parts))
+            }
+            FieldSpec::Random { values: RandomSpec::Row(fields), .. } => sum(fields),
+            FieldSpec::Random { .. } | FieldSpec::Sequence { .. } => SHORT_VALUE_BYTES,
         }
     }
 

@@ -18,6 +18,9 @@ const TICK: Duration = Duration::from_millis(1_000 / TICKS_PER_SECOND);
 /// How many rows a frame has at most.
 const FRAME_ROWS: u64 = 8_192;
 
+/// About how many bytes the rows of a frame have at most, unless it is one row.
+const FRAME_BYTES: u64 = 4 << 20;
+
 /// The name of the only split.
 const SPLIT: &str = "0";
 
@@ -26,6 +29,7 @@ const SPLIT: &str = "0";
 pub(super) struct RateReader {
     rate: u64,
     end: Option<u64>,
+    frame_rows: u64,
     /// The number of the next row.
     next: u64,
     /// When the first row of this reader came, and its number.
@@ -33,8 +37,13 @@ pub(super) struct RateReader {
 }
 
 impl RateReader {
-    /// Creates a reader that ends before row number `end`.
-    pub(super) fn new(rate: u64, end: Option<u64>, start: Option<&SourcePosition>) -> Result<RateReader> {
+    /// Creates a reader that ends before row number `end`, of rows of about `row_bytes` bytes.
+    pub(super) fn new(
+        rate: u64,
+        end: Option<u64>,
+        row_bytes: usize,
+        start: Option<&SourcePosition>,
+    ) -> Result<RateReader> {
         let next = match start.and_then(|position| position.get(SPLIT)) {
             None => 0,
             Some(text) => text.parse().map_err(|error| {
@@ -42,7 +51,8 @@ impl RateReader {
                     .caused_by(error)
             })?,
         };
-        Ok(RateReader { rate, end, next, began: None })
+        let frame_rows = (FRAME_BYTES / (row_bytes as u64).max(1)).clamp(1, FRAME_ROWS);
+        Ok(RateReader { rate, end, frame_rows, next, began: None })
     }
 
     /// Returns how many rows may have come once `elapsed` has passed: those of the ticks begun by then.
@@ -82,7 +92,7 @@ impl SourceReader for RateReader {
             let come = self.next - base;
             let ready = Self::due(self.rate, began.elapsed()).saturating_sub(come);
             if ready > 0 {
-                let count = ready.min(left).min(FRAME_ROWS);
+                let count = ready.min(left).min(self.frame_rows);
                 let first = self.next;
                 self.next += count;
                 return Ok(SourceEvent::Frame(Frame::Generate { first, count: count as usize }));
@@ -120,12 +130,12 @@ mod tests {
     #[test]
     fn frames_are_bounded_and_positions_resume() {
         block_on(async {
-            let mut reader = RateReader::new(1_000_000, Some(10_000), None).unwrap();
+            let mut reader = RateReader::new(1_000_000, Some(10_000), 8, None).unwrap();
             let SourceEvent::Frame(Frame::Generate { first, count }) = reader.next().await.unwrap() else {
                 panic!()
             };
             assert_eq!((first, count), (0, 8_192));
-            let mut resumed = RateReader::new(1_000_000, Some(10_000), Some(&reader.position())).unwrap();
+            let mut resumed = RateReader::new(1_000_000, Some(10_000), 8, Some(&reader.position())).unwrap();
             let SourceEvent::Frame(Frame::Generate { first, count }) = resumed.next().await.unwrap() else {
                 panic!()
             };
@@ -137,7 +147,7 @@ mod tests {
     #[test]
     fn at_a_hundred_rows_a_second_every_row_comes_by_itself() {
         block_on(async {
-            let mut reader = RateReader::new(100, Some(6), None).unwrap();
+            let mut reader = RateReader::new(100, Some(6), 8, None).unwrap();
             let began = Instant::now();
             let mut numbers = Vec::new();
             while let SourceEvent::Frame(Frame::Generate { first, count }) = reader.next().await.unwrap() {
