@@ -1,18 +1,19 @@
 //! Flags, logging and the exit code. Everything else is in the library.
 
-mod allocator;
-
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use lakehead::shell::{self, Args};
+use mimalloc::MiMalloc;
 use tracing_subscriber::EnvFilter;
+
+#[global_allocator]
+static ALLOCATOR: MiMalloc = MiMalloc;
 
 // Limit: virtual, and used only as deep as statements are nested: 50 000 terms and 20 000 brackets fit.
 const STACK_BYTES: usize = 512 * 1024 * 1024;
 
 fn main() -> ExitCode {
-    allocator::give_back_soon();
     let args = match Args::parse_line(std::env::args_os()) {
         Ok(args) => args,
         Err(error) => {
