@@ -66,6 +66,8 @@ pub enum Frame {
         first: u64,
         /// How many rows.
         count: usize,
+        /// About how many bytes a row will have.
+        row_bytes: usize,
     },
     /// The table has been emptied: every row of it that came before is gone, and what follows is new. Only tables that say so
     /// (`DynamicTableSource::may_be_cleared`) have such frames, and decoders never see them.

@@ -130,7 +130,7 @@ struct DatagenDecoder {
 
 impl FrameDecoder for DatagenDecoder {
     fn decode(&mut self, frame: &Frame) -> Result<Vec<ChangelogBatch>> {
-        let Frame::Generate { first, count } = frame else {
+        let Frame::Generate { first, count, .. } = frame else {
             return Err(Error::internal("a frame of another source came to the decoder of datagen"));
         };
         let columns = self.columns.iter_mut().map(|column| column.generate(*first, *count));
@@ -161,7 +161,7 @@ mod tests {
         let source = source(columns, entries).unwrap();
         let physical = (0..columns.len()).collect();
         let mut decoder = source.decoder(&Projection { physical, metadata: Vec::new() }).unwrap();
-        decoder.decode(&Frame::Generate { first: 0, count: 200 }).unwrap().remove(0)
+        decoder.decode(&Frame::Generate { first: 0, count: 200, row_bytes: 1 }).unwrap().remove(0)
     }
 
     fn error(columns: &[(&str, DataType)], entries: &[(&str, &str)]) -> String {
@@ -270,12 +270,16 @@ mod tests {
             ("fields.a.length", "50000"),
         ];
         let source = source(&columns, &entries).unwrap();
-        for (columns, expected) in [(vec![0], 8_192), (vec![0, 1], 209), (vec![2], 1)] {
+        for (columns, expected) in
+            [(vec![0], (8_192, 8)), (vec![0, 1], (209, 20_008)), (vec![2], (1, 50_000_000))]
+        {
             let mut reader = source.open(&Projection::of_columns(&columns), None).unwrap();
-            let SourceEvent::Frame(Frame::Generate { count, .. }) = block_on(reader.next()).unwrap() else {
+            let SourceEvent::Frame(Frame::Generate { count, row_bytes, .. }) =
+                block_on(reader.next()).unwrap()
+            else {
                 panic!()
             };
-            assert_eq!(count, expected, "{columns:?}");
+            assert_eq!((count, row_bytes), expected, "{columns:?}");
         }
     }
 

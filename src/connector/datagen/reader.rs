@@ -29,6 +29,7 @@ const SPLIT: &str = "0";
 pub(super) struct RateReader {
     rate: u64,
     end: Option<u64>,
+    row_bytes: usize,
     frame_rows: u64,
     /// The number of the next row.
     next: u64,
@@ -52,7 +53,7 @@ impl RateReader {
             })?,
         };
         let frame_rows = (FRAME_BYTES / (row_bytes as u64).max(1)).clamp(1, FRAME_ROWS);
-        Ok(RateReader { rate, end, frame_rows, next, began: None })
+        Ok(RateReader { rate, end, row_bytes, frame_rows, next, began: None })
     }
 
     /// Returns how many rows may have come once `elapsed` has passed: those of the ticks begun by then.
@@ -95,7 +96,8 @@ impl SourceReader for RateReader {
                 let count = ready.min(left).min(self.frame_rows);
                 let first = self.next;
                 self.next += count;
-                return Ok(SourceEvent::Frame(Frame::Generate { first, count: count as usize }));
+                let (count, row_bytes) = (count as usize, self.row_bytes);
+                return Ok(SourceEvent::Frame(Frame::Generate { first, count, row_bytes }));
             }
             let due = began + Self::time_of(self.rate, come);
             sleep_until(due.max(Instant::now() + Duration::from_millis(1))).await;
@@ -131,12 +133,14 @@ mod tests {
     fn frames_are_bounded_and_positions_resume() {
         block_on(async {
             let mut reader = RateReader::new(1_000_000, Some(10_000), 8, None).unwrap();
-            let SourceEvent::Frame(Frame::Generate { first, count }) = reader.next().await.unwrap() else {
+            let SourceEvent::Frame(Frame::Generate { first, count, .. }) = reader.next().await.unwrap()
+            else {
                 panic!()
             };
             assert_eq!((first, count), (0, 8_192));
             let mut resumed = RateReader::new(1_000_000, Some(10_000), 8, Some(&reader.position())).unwrap();
-            let SourceEvent::Frame(Frame::Generate { first, count }) = resumed.next().await.unwrap() else {
+            let SourceEvent::Frame(Frame::Generate { first, count, .. }) = resumed.next().await.unwrap()
+            else {
                 panic!()
             };
             assert_eq!((first, count), (8_192, 1_808));
@@ -150,7 +154,8 @@ mod tests {
             let mut reader = RateReader::new(100, Some(6), 8, None).unwrap();
             let began = Instant::now();
             let mut numbers = Vec::new();
-            while let SourceEvent::Frame(Frame::Generate { first, count }) = reader.next().await.unwrap() {
+            while let SourceEvent::Frame(Frame::Generate { first, count, .. }) = reader.next().await.unwrap()
+            {
                 // Whoever polls late gets what is due by then in one frame, and never more.
                 assert!(first + count as u64 <= RateReader::due(100, began.elapsed()));
                 numbers.extend(first..first + count as u64);

@@ -362,9 +362,9 @@ fn split(frame: Frame, rows: usize) -> (Frame, Frame) {
         Frame::Rows(batch) => {
             (Frame::Rows(batch.slice(0, rows)), Frame::Rows(batch.slice(rows, batch.row_count() - rows)))
         }
-        Frame::Generate { first, count } => (
-            Frame::Generate { first, count: rows },
-            Frame::Generate { first: first + rows as u64, count: count - rows },
+        Frame::Generate { first, count, row_bytes } => (
+            Frame::Generate { first, count: rows, row_bytes },
+            Frame::Generate { first: first + rows as u64, count: count - rows, row_bytes },
         ),
         frame @ (Frame::Bytes { .. } | Frame::Cleared) => (frame.clone(), frame),
     }
@@ -392,7 +392,7 @@ mod tests {
 
     fn part(source: NodeId, count: usize) -> SourceItem {
         let room = Arc::new(Semaphore::new(1)).try_acquire_owned().unwrap();
-        let frame = Frame::Generate { first: 0, count };
+        let frame = Frame::Generate { first: 0, count, row_bytes: 1 };
         SourceItem { reader: 1, given: Given::Frame(ReadFrame { source, frame, position: None, room }) }
     }
 
@@ -559,7 +559,7 @@ mod tests {
             EpochLimits { bytes: usize::MAX, rows: 5 },
         );
         for (number, count) in [7, 2, 3, 4, 6, 1].into_iter().enumerate() {
-            intake.add(source, Frame::Generate { first: 0, count }, position(number + 1));
+            intake.add(source, Frame::Generate { first: 0, count, row_bytes: 1 }, position(number + 1));
         }
         let mut epochs = Vec::new();
         while !intake.is_empty() {

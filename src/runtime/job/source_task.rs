@@ -58,7 +58,7 @@ pub(super) enum SourceMessage {
 /// How many frames a source reads ahead.
 pub(super) const FRAMES_AHEAD: usize = 64;
 
-/// What a row counts for that is still to be made up.
+/// What a row counts for at least that is still to be made up.
 const ROW_BYTES: usize = 64;
 
 /// Returns about how many bytes a frame takes.
@@ -66,7 +66,7 @@ pub(super) fn frame_bytes(frame: &Frame) -> usize {
     match frame {
         Frame::Bytes { data, .. } => data.len(),
         Frame::Rows(batch) => batch.byte_size(),
-        Frame::Generate { count, .. } => count * ROW_BYTES,
+        Frame::Generate { count, row_bytes, .. } => count.saturating_mul(ROW_BYTES.max(*row_bytes)),
         Frame::Cleared => 0,
     }
 }
@@ -156,4 +156,15 @@ async fn read(
     let source = *sources.get(table).ok_or_else(|| Error::internal("a frame of a table that is not read"))?;
     let given = Given::Frame(ReadFrame { source, frame, position, room: taken });
     Ok(SourceItem { reader: sources[0], given })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_that_are_still_to_be_made_up_count_for_what_they_will_take() {
+        let bytes = |row_bytes| frame_bytes(&Frame::Generate { first: 0, count: 10, row_bytes });
+        assert_eq!((bytes(8), bytes(20_000), bytes(usize::MAX)), (640, 200_000, usize::MAX));
+    }
 }
