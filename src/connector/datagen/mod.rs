@@ -261,18 +261,27 @@ mod tests {
     #[test]
     fn a_frame_of_large_rows_has_few_of_them() {
         let array = TypeRoot::Array(Box::new(TypeRoot::STRING.nullable())).nullable();
-        let columns = [("i", TypeRoot::Int.nullable()), ("s", TypeRoot::STRING.nullable()), ("a", array)];
+        let (int, text) = (TypeRoot::Int.nullable(), TypeRoot::STRING.nullable());
+        let columns = [("i", int), ("s", text), ("a", array.clone()), ("n", array.clone()), ("m", array)];
         let entries = [
             ("rows-per-second", "1000000"),
             ("number-of-rows", "10000"),
             ("fields.s.length", "20000"),
             ("fields.a.element.length", "1000"),
             ("fields.a.length", "50000"),
+            ("fields.n.length", "9000000000000000000"),
+            ("fields.n.element.length", "2000000000"),
+            ("fields.n.null-rate", "1"),
+            ("fields.m.length", "9000000000000000000"),
         ];
         let source = source(&columns, &entries).unwrap();
-        for (columns, expected) in
-            [(vec![0], (8_192, 8)), (vec![0, 1], (209, 20_008)), (vec![2], (1, 50_000_000))]
-        {
+        for (columns, expected) in [
+            (vec![0], (8_192, 8)),
+            (vec![0, 1], (209, 20_008)),
+            (vec![2], (1, 50_000_000)),
+            (vec![3], (8_192, 0)),
+            (vec![4], (1, 1 << 40)),
+        ] {
             let mut reader = source.open(&Projection::of_columns(&columns), None).unwrap();
             let SourceEvent::Frame(Frame::Generate { count, row_bytes, .. }) =
                 block_on(reader.next()).unwrap()

@@ -91,18 +91,18 @@ impl FieldSpec {
         }
     }
 
-    /// Returns about how many bytes a value has.
+    /// Returns about how many bytes a value has, on an average of what may be NULL.
     pub(super) fn value_bytes(&self) -> usize {
         let sum =
             |fields: &[FieldSpec]| fields.iter().map(FieldSpec::value_bytes).fold(0, usize::saturating_add);
-        match self {
-            FieldSpec::Random { values: RandomSpec::Text { length, .. }, .. } => *length,
-            FieldSpec::Random { values: RandomSpec::Collection { length, parts }, .. } => {
-                length.saturating_mul(sum(parts))
-            }
-            FieldSpec::Random { values: RandomSpec::Row(fields), .. } => sum(fields),
-            FieldSpec::Random { .. } | FieldSpec::Sequence { .. } => SHORT_VALUE_BYTES,
-        }
+        let FieldSpec::Random { null_rate, values } = self else { return SHORT_VALUE_BYTES };
+        let bytes = match values {
+            RandomSpec::Text { length, .. } => *length,
+            RandomSpec::Collection { length, parts } => length.saturating_mul(sum(parts)),
+            RandomSpec::Row(fields) => sum(fields),
+            _ => SHORT_VALUE_BYTES,
+        };
+        (bytes as f64 * (1.0 - null_rate)) as usize
     }
 
     /// Returns how many values a sequence has.

@@ -21,6 +21,9 @@ const FRAME_ROWS: u64 = 8_192;
 /// About how many bytes the rows of a frame have at most, unless it is one row.
 const FRAME_BYTES: u64 = 4 << 20;
 
+/// No row is taken for larger, so that the bytes of all rows that wait can be added up.
+const ROW_BYTES_MAX: usize = 1 << 40;
+
 /// The name of the only split.
 const SPLIT: &str = "0";
 
@@ -52,6 +55,7 @@ impl RateReader {
                     .caused_by(error)
             })?,
         };
+        let row_bytes = row_bytes.min(ROW_BYTES_MAX);
         let frame_rows = (FRAME_BYTES / (row_bytes as u64).max(1)).clamp(1, FRAME_ROWS);
         Ok(RateReader { rate, end, row_bytes, frame_rows, next, began: None })
     }

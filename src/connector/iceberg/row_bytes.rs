@@ -10,10 +10,12 @@ const PIECE_BYTES: usize = 4 << 20;
 
 /// Returns how many bytes of buffers rows take: those of a slice are counted by its length, whatever it was cut from.
 pub(super) fn row_bytes(rows: &RecordBatch) -> usize {
-    let column = |column: &ArrayRef| {
-        column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
-    };
-    rows.columns().iter().map(column).sum()
+    rows.columns().iter().map(column_bytes).sum()
+}
+
+/// Returns the same of a column.
+pub(super) fn column_bytes(column: &ArrayRef) -> usize {
+    column.to_data().get_slice_memory_size().unwrap_or_else(|_| column.get_buffer_memory_size())
 }
 
 /// Returns how many rows are copied or read at a time, where so many rows have so many bytes.

@@ -1,9 +1,10 @@
 //! Merges segments into one: which, and how.
 //!
 //! The oldest segment, the base, holds whole tables; those after it are deltas. When the deltas have become as large as the base,
-//! all become a new base, so files are at most about twice as large as state, and a row is rewritten once for each time that
-//! state has been written anew. Little state is left as it is until the deltas are worth the work: while it grows, nothing in them
-//! is out of date. Between, small deltas are merged among themselves, so that a restore reads few files.
+//! all become a new base, so a row is rewritten once for each time that state has been written anew, and files are at most about
+//! twice as large as state. Beside little state a few megabytes of deltas are left all the same: they are read in a moment, and to
+//! merge them after every other checkpoint takes longer. Between, small deltas are merged among themselves, so that a restore reads
+//! few files.
 
 use std::path::Path;
 

@@ -27,6 +27,9 @@ const PART_BYTES: usize = 8 << 20;
 /// grows with the file is copied, and touches new memory, again and again.
 const BLOCK_BYTES: usize = 256 << 10;
 
+/// How many blocks are sent at a time.
+const PART_BLOCKS: usize = PART_BYTES / BLOCK_BYTES;
+
 /// How many parts of a file may be on their way.
 const PARTS_ON_THEIR_WAY: usize = 2;
 
@@ -144,15 +147,15 @@ impl ParquetFile {
             encoder.write_all(&rows, &format)?;
             encoder.finish()
         });
-        let (metadata, nan_counts, parts) = work.await.map_err(panicked)??;
+        let (metadata, nan_counts, blocks) = work.await.map_err(panicked)??;
         let metrics = FileMetrics::new(&metadata, self.format.leaves(), &nan_counts)?;
-        let size = self.sent_bytes + parts.iter().map(|part| part.len() as u64).sum::<u64>();
+        let size = self.sent_bytes + blocks.iter().map(|block| block.len() as u64).sum::<u64>();
         if self.upload.is_none() && size <= PART_BYTES as u64 {
             let (store, path) = self.files.resolve(&self.location)?;
-            let written = store.put(&path, PutPayload::from_iter(parts)).await;
+            let written = store.put(&path, PutPayload::from_iter(blocks)).await;
             written.map_err(|error| self.unwritable(error))?;
         } else {
-            self.send(parts).await?;
+            self.send(blocks).await?;
             if let Some(upload) = self.upload.take() {
                 upload.finish().await.map_err(|error| self.unwritable(error))?;
             }
@@ -176,9 +179,9 @@ impl ParquetFile {
         Ok(encoder)
     }
 
-    /// Sends parts on their way.
-    async fn send(&mut self, parts: Vec<Bytes>) -> Result<()> {
-        for part in parts {
+    /// Sends blocks on their way, which leave a part at a time.
+    async fn send(&mut self, blocks: Vec<Bytes>) -> Result<()> {
+        for block in blocks {
             let mut upload = match self.upload.take() {
                 Some(upload) => upload,
                 None => {
@@ -187,10 +190,10 @@ impl ParquetFile {
                     WriteMultipart::new_with_chunk_size(upload, PART_BYTES)
                 }
             };
-            self.sent_bytes += part.len() as u64;
+            self.sent_bytes += block.len() as u64;
             let has_room = upload.wait_for_capacity(PARTS_ON_THEIR_WAY).await;
             has_room.map_err(|error| self.unwritable(error))?;
-            upload.put(part);
+            upload.put(block);
             self.upload = Some(upload);
         }
         Ok(())
@@ -213,7 +216,7 @@ fn panicked(error: JoinError) -> Error {
 
 /// Encodes rows.
 struct Encoder {
-    writer: PartWriter,
+    writer: BlockWriter,
     nan_counts: HashMap<i32, u64>,
     /// The file, for errors.
     location: String,
@@ -222,10 +225,11 @@ struct Encoder {
 impl Encoder {
     fn new(format: &ParquetFormat, first_rows: &[RecordBatch], location: &str) -> Result<Encoder> {
         let schema = Arc::clone(format.arrow());
-        let writer = ArrowWriter::try_new_with_options(Parts::default(), schema, format.options(first_rows)?);
+        let writer =
+            ArrowWriter::try_new_with_options(Blocks::default(), schema, format.options(first_rows)?);
         let writer = writer.map_err(|error| unencodable(location, error))?;
         let nan_counts = format.floats().iter().map(|float| (float.id, 0)).collect();
-        Ok(Encoder { writer: PartWriter(writer), nan_counts, location: location.to_owned() })
+        Ok(Encoder { writer: BlockWriter(writer), nan_counts, location: location.to_owned() })
     }
 
     fn write_all(&mut self, rows: &[RecordBatch], format: &ParquetFormat) -> Result<()> {
@@ -240,10 +244,10 @@ impl Encoder {
         self.writer.0.write(rows).map_err(|error| unencodable(&self.location, error))
     }
 
-    /// Ends the file: what it says of itself, its NaNs by field id, and its last parts.
+    /// Ends the file: what it says of itself, its NaNs by field id, and its last blocks.
     fn finish(mut self) -> Result<(ParquetMetaData, HashMap<i32, u64>, Vec<Bytes>)> {
         let metadata = self.writer.0.finish().map_err(|error| unencodable(&self.location, error))?;
-        Ok((metadata, self.nan_counts, self.writer.into_parts()))
+        Ok((metadata, self.nan_counts, self.writer.into_blocks()))
     }
 
     fn size(&self) -> usize {
@@ -274,22 +278,19 @@ fn nan_count(column: &dyn Array) -> u64 {
     }
 }
 
-/// The Parquet crate's writer into parts.
-struct PartWriter(ArrowWriter<Parts>);
+/// The Parquet crate's writer into blocks.
+struct BlockWriter(ArrowWriter<Blocks>);
 
-impl PartWriter {
-    /// Takes what is there, if it is enough to be sent.
+impl BlockWriter {
+    /// Takes the blocks of whole parts; what an upload would only keep until there is a part stays, and counts as memory.
     fn full_parts(&mut self) -> Vec<Bytes> {
-        let parts = self.0.inner_mut();
-        if parts.full.len() * BLOCK_BYTES < PART_BYTES {
-            return Vec::new();
-        }
-        std::mem::take(&mut parts.full)
+        let full = &mut self.0.inner_mut().full;
+        full.drain(..full.len() / PART_BLOCKS * PART_BLOCKS).collect()
     }
 
-    /// Takes all that is there.
-    fn into_parts(mut self) -> Vec<Bytes> {
-        let Parts { mut full, last } = std::mem::take(self.0.inner_mut());
+    /// Takes all blocks.
+    fn into_blocks(mut self) -> Vec<Bytes> {
+        let Blocks { mut full, last } = std::mem::take(self.0.inner_mut());
         full.push(last.into());
         full
     }
@@ -297,18 +298,18 @@ impl PartWriter {
 
 /// Bytes in blocks, of which all but the last are full.
 #[derive(Debug, Default)]
-struct Parts {
+struct Blocks {
     full: Vec<Bytes>,
     last: Vec<u8>,
 }
 
-impl Parts {
+impl Blocks {
     fn bytes(&self) -> usize {
         self.full.len() * BLOCK_BYTES + self.last.capacity()
     }
 }
 
-impl io::Write for Parts {
+impl io::Write for Blocks {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.last.len() == BLOCK_BYTES {
             let full = std::mem::replace(&mut self.last, Vec::with_capacity(BLOCK_BYTES));

@@ -18,7 +18,7 @@ use super::file_metrics::{LeafColumn, leaf_columns};
 use super::metrics_config::{MetricsConfig, MetricsMode};
 use super::parquet_settings::ParquetSettings;
 use super::partition_splitter::path_to;
-use crate::connector::iceberg::row_bytes::row_bytes;
+use crate::connector::iceberg::row_bytes::column_bytes;
 use crate::error::{Error, Result};
 use crate::state::hash_rows;
 
@@ -103,9 +103,10 @@ impl ParquetFormat {
             }
         }
         // Large values fill a page long before a thousand of them have come, which readers would have to hold as well.
-        let bytes: usize = first_rows.iter().map(row_bytes).sum();
-        let row_bytes = bytes / first_rows.iter().map(RecordBatch::num_rows).sum::<usize>().max(1);
-        let values = (self.page_bytes / row_bytes.max(1)).clamp(1, ENCODED_VALUES);
+        let bytes = |at: usize| first_rows.iter().map(|rows| column_bytes(rows.column(at))).sum::<usize>();
+        let widest = (0..self.arrow.fields().len()).map(bytes).max().unwrap_or_default();
+        let value_bytes = widest / first_rows.iter().map(RecordBatch::num_rows).sum::<usize>().max(1);
+        let values = (self.page_bytes / value_bytes.max(1)).clamp(1, ENCODED_VALUES);
         properties = properties.set_write_batch_size(values);
         // Arrow's own schema is left out: Iceberg's says what the columns are, and many small files would carry it.
         let options = ArrowWriterOptions::new()

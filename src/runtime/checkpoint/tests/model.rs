@@ -69,7 +69,8 @@ fn apply(rows: &mut Rows, step: &Step) -> (Upserts, Vec<i64>) {
     (upserts, deletes)
 }
 
-fn check(steps: &[Step], retained: usize) {
+fn check(steps: &[Step], retained: usize, delta_bytes_min: u64) {
+    let open = |folder: &Path, id, retained| open(folder, id, retained).with_delta_bytes_min(delta_bytes_min);
     let folder = tempfile::tempdir().unwrap();
     let mut rows = Rows::new();
     let mut id = 1;
@@ -111,8 +112,9 @@ proptest! {
     fn a_restored_table_is_the_map_of_what_was_written(
         steps in prop::collection::vec(step(), 1..14),
         retained in 1..4_usize,
+        delta_bytes_min in prop::sample::select(vec![0, u64::MAX]),
     ) {
-        check(&steps, retained);
+        check(&steps, retained, delta_bytes_min);
     }
 }
 
