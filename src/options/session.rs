@@ -212,6 +212,8 @@ session_options! {
         "What a job starts from: NONE starts anew, LATEST goes on from the newest checkpoint of the job of that name. Where its source has lost what comes next, RESNAPSHOT reads the tables anew and replaces what was written, and SKIP goes on without what is lost."
     STATE_MEMORY_BUDGET: MemorySize = "lakehead.state.memory-budget", optional;
         "The most memory that the state of a job takes before the job fails; half of the machine's without it."
+    STATE_DELTA_BYTES: MemorySize = "lakehead.state.delta-size", default "32 mb";
+        "How many bytes of changes a checkpoint keeps beside the last copy of the whole state before they are merged into a new one; where the state is larger, as many as it has."
     EPOCH_ROWS: i64 = "lakehead.epoch.max-rows", default "262144";
         "The most rows that are worked on in one go, for sources that know their rows (files go by 8 MB); keys that change several times within are written once."
 

@@ -13,7 +13,7 @@ use crate::options::{
     RESTART_BACKOFF_INITIAL, RESTART_BACKOFF_JITTER, RESTART_BACKOFF_MAX, RESTART_BACKOFF_MULTIPLIER,
     RESTART_BACKOFF_RESET, RESTART_FIXED_ATTEMPTS, RESTART_FIXED_DELAY, RESTART_RATE_DELAY,
     RESTART_RATE_INTERVAL, RESTART_RATE_MAX_FAILURES, RESTART_STRATEGY_TYPE, SAVEPOINT_DIR,
-    STATE_MEMORY_BUDGET, SessionConfig, TABLE_DEFAULT_PARALLELISM,
+    STATE_DELTA_BYTES, STATE_MEMORY_BUDGET, SessionConfig, TABLE_DEFAULT_PARALLELISM,
 };
 use crate::runtime::{CheckpointSettings, JobSettings, RestartStrategy, default_folder};
 use crate::state::GROUP_COUNT;
@@ -175,6 +175,7 @@ pub(super) fn checkpoints(config: &SessionConfig, default_folder: &Path) -> Resu
         tolerable_failures: count(&CHECKPOINTING_TOLERABLE_FAILED, 0)?,
         folder,
         retained: count(&CHECKPOINTING_NUM_RETAINED, 1)? as usize,
+        delta_bytes_min: config.get(&STATE_DELTA_BYTES)?.0,
         // Flink differs: it drops checkpoints by default. A job of the shell ends with the shell, and is to go on the next day.
         is_kept_on_cancel: config.get(&CHECKPOINTING_RETENTION)? == CheckpointRetention::RetainOnCancellation,
     })

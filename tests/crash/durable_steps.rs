@@ -38,6 +38,7 @@ SET 'execution.checkpointing.dir' = '{root}/checkpoints';
 SET 'pipeline.name' = 'crash';
 SET 'parallelism.default' = '1';
 SET 'lakehead.epoch.max-rows' = '1';
+SET 'lakehead.state.delta-size' = '0';
 SET 'table.dml-sync' = 'true';
 CREATE TABLE orders (id INT, customer INT, amount INT, PRIMARY KEY (id) NOT ENFORCED)
   WITH ('connector' = 'values', 'changelog-mode' = 'I,UB,UA,D', 'rows-per-frame' = '1', 'rows' = '{orders}');

@@ -19,9 +19,6 @@ use crate::state::GROUP_COUNT;
 /// How many segments a checkpoint has before deltas are merged.
 const SEGMENTS_MAX: usize = 16;
 
-/// How many bytes of deltas there may be however small the base is: they are read and merged in a moment.
-pub(super) const DELTA_BYTES_MIN: u64 = 32 << 20;
-
 /// Returns the first of the segments (oldest first) that are to be merged with all that come after it, if that is worth it. Deltas of
 /// less than `delta_bytes_min` bytes are left beside the base.
 pub(super) fn merge_start(segments: &[SegmentEntry], delta_bytes_min: u64) -> Option<usize> {

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use arrow::datatypes::SchemaRef;
 
 use super::checkpoint_data::{CheckpointData, OperatorChanges};
-use super::compaction::{DELTA_BYTES_MIN, merge_segments, merge_start};
+use super::compaction::{merge_segments, merge_start};
 use super::disk::{Disk, cannot};
 use super::evolution::goes_on;
 use super::job_folder::{JobFolder, checkpoint_folders, entries};
@@ -72,7 +72,7 @@ impl CheckpointStore {
             shared: folder.path().join(SHARED),
             folder,
             retained: retained.max(1),
-            delta_bytes_min: DELTA_BYTES_MIN,
+            delta_bytes_min: 0,
             disk,
             next: 1,
             operators: Vec::new(),
@@ -85,9 +85,8 @@ impl CheckpointStore {
         Ok(store)
     }
 
-    /// Merges deltas that have so many bytes.
-    #[cfg(test)]
-    pub(super) fn with_delta_bytes_min(self, delta_bytes_min: u64) -> CheckpointStore {
+    /// Leaves so many bytes of deltas beside a base however small it is; without this, none.
+    pub(crate) fn with_delta_bytes_min(self, delta_bytes_min: u64) -> CheckpointStore {
         CheckpointStore { delta_bytes_min, ..self }
     }
 

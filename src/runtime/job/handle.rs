@@ -237,6 +237,7 @@ async fn open_store(
         settings.restore.clone().map_or(JobOrigin::Nothing { left_alone: None }, JobOrigin::Checkpoint);
     let Some(checkpoints) = &settings.checkpoints else { return Ok((None, origin)) };
     let (folder, retained) = (checkpoints.folder.clone(), checkpoints.retained);
+    let delta_bytes_min = checkpoints.delta_bytes_min;
     let (name, id, resumes) = (settings.name.clone(), settings.id, settings.resume.goes_on());
     let sinks = blueprint.sinks();
     let sinks: Vec<_> =
@@ -262,7 +263,8 @@ async fn open_store(
             None => origin,
         };
         let (name, id) = (folder.name().to_owned(), folder.id());
-        Ok::<_, Error>((name, id, origin, CheckpointStore::open(folder, retained)?))
+        let store = CheckpointStore::open(folder, retained)?.with_delta_bytes_min(delta_bytes_min);
+        Ok::<_, Error>((name, id, origin, store))
     };
     let opened = spawn_blocking(open).await;
     let (name, id, origin, store) =

@@ -52,6 +52,8 @@ pub(crate) struct CheckpointSettings {
     pub(crate) folder: PathBuf,
     /// How many are kept.
     pub(crate) retained: usize,
+    /// How many bytes of changes are left beside a copy of the whole state however small that is.
+    pub(crate) delta_bytes_min: u64,
     /// Whether the last one stays when the job is cancelled.
     pub(crate) is_kept_on_cancel: bool,
 }

@@ -484,6 +484,7 @@ pub(super) fn checkpointed(workers: usize, folder: &Path, is_frequent: bool) -> 
         tolerable_failures: 0,
         folder: folder.to_owned(),
         retained: 1,
+        delta_bytes_min: 0,
         is_kept_on_cancel: true,
     };
     JobSettings { checkpoints: Some(checkpoints), ..settings(workers) }

@@ -115,8 +115,7 @@ fn open(folder: &Path, id: u128, retained: usize) -> CheckpointStore {
 }
 
 fn open_on(disk: Disk, folder: &Path, id: u128, retained: usize) -> CheckpointStore {
-    let store = CheckpointStore::open_on(disk, JobFolder::acquire(folder, "job", id).unwrap(), retained);
-    store.unwrap().with_delta_bytes_min(0)
+    CheckpointStore::open_on(disk, JobFolder::acquire(folder, "job", id).unwrap(), retained).unwrap()
 }
 
 /// Reads a table as several workers would.
