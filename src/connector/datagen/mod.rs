@@ -102,8 +102,7 @@ impl DynamicTableSource for DatagenSource {
     fn open(&self, projection: &Projection, start: Option<&SourcePosition>) -> Result<Box<dyn SourceReader>> {
         let end = self.row_count.into_iter().chain(self.sequence_end).min();
         let fields = projection.physical.iter().filter_map(|at| self.fields.get(*at));
-        let row_bytes = fields.map(FieldSpec::value_bytes).fold(0, usize::saturating_add);
-        Ok(Box::new(RateReader::new(self.rate, end, row_bytes, start)?))
+        Ok(Box::new(RateReader::new(self.rate, end, FieldSpec::row_bytes(fields), start)?))
     }
 
     fn decoder(&self, projection: &Projection) -> Result<Box<dyn FrameDecoder>> {

@@ -91,15 +91,18 @@ impl FieldSpec {
         }
     }
 
+    /// Returns about how many bytes a row of these fields has.
+    pub(super) fn row_bytes<'a>(fields: impl IntoIterator<Item = &'a FieldSpec>) -> usize {
+        fields.into_iter().map(FieldSpec::value_bytes).fold(0, usize::saturating_add)
+    }
+
     /// Returns about how many bytes a value has, on an average of what may be NULL.
-    pub(super) fn value_bytes(&self) -> usize {
-        let sum =
-            |fields: &[FieldSpec]| fields.iter().map(FieldSpec::value_bytes).fold(0, usize::saturating_add);
+    fn value_bytes(&self) -> usize {
         let FieldSpec::Random { null_rate, values } = self else { return SHORT_VALUE_BYTES };
         let bytes = match values {
             RandomSpec::Text { length, .. } => *length,
-            RandomSpec::Collection { length, parts } => length.saturating_mul(sum(parts)),
-            RandomSpec::Row(fields) => sum(fields),
+            RandomSpec::Collection { length, parts } => length.saturating_mul(FieldSpec::row_bytes(parts)),
+            RandomSpec::Row(fields) => FieldSpec::row_bytes(fields),
             _ => SHORT_VALUE_BYTES,
         };
         (bytes as f64 * (1.0 - null_rate)) as usize

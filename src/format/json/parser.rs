@@ -4,7 +4,7 @@
 
 use wide::u8x16;
 
-use crate::format::text::POWERS_OF_TEN;
+use crate::format::text::{POWERS_OF_TEN, unscaled};
 
 /// Where text stops being JSON, and what should stand there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl<'a> Cursor<'a> {
         let start = self.at;
         let mut is_escaped = false;
         loop {
-            let Some(found) = memchr::memchr2(b'"', b'\\', &self.text[self.at..]) else {
+            let Some(found) = quote_or_backslash(&self.text[self.at..]) else {
                 self.at = self.text.len();
                 return Err(self.fault("a closing quote"));
             };
@@ -327,9 +327,11 @@ pub(in crate::format) fn plain_decimal(text: &[u8], precision: u8, scale: u8) ->
         value = value * POWERS_OF_TEN[count] + fraction;
         (at, missing) = (at + 1 + count, missing.checked_sub(count)?);
     }
-    let value = value * POWERS_OF_TEN.get(missing).filter(|_| scale <= SCALE_MAX)?;
-    let fits = POWERS_OF_TEN.get(usize::from(precision)).is_none_or(|most| value < *most);
-    (fits && !is_token_byte(text[at])).then_some((if is_negative { -value } else { value }, at))
+    if scale > SCALE_MAX || is_token_byte(text[at]) {
+        return None;
+    }
+    let value = unscaled(value, missing, precision)?;
+    Some((if is_negative { -value } else { value }, at))
 }
 
 /// Returns the length of the number at the start of a text, if it has no exponent and something follows.

@@ -133,7 +133,6 @@ impl ShapeGuess {
     pub(in crate::format) fn begin(&mut self) {
         self.draft.text.clear();
         self.draft.steps.clear();
-        self.draft.column_count = 0;
         // What is learnt is of use only if the next object is guessed.
         self.draft.is_usable = self.rest == 0;
     }
@@ -146,7 +145,6 @@ impl ShapeGuess {
         }
         let lead = self.draft.push(lead);
         self.draft.steps.push(Step { lead, column: column.map(|at| at as u32) });
-        self.draft.column_count += usize::from(column.is_some());
         self.draft.is_usable = self.draft.steps.len() <= STEPS_MAX;
     }
 
@@ -159,6 +157,7 @@ impl ShapeGuess {
     pub(in crate::format) fn finish(&mut self, tail: &[u8]) {
         if self.draft.is_usable {
             self.draft.tail = self.draft.push(tail);
+            self.draft.column_count = self.draft.steps.iter().filter(|step| step.column.is_some()).count();
             std::mem::swap(&mut self.expected, &mut self.draft);
         }
     }

@@ -5,7 +5,7 @@ mod parse;
 mod temporal;
 mod write;
 
-pub(crate) use number::{DecimalText, POWERS_OF_TEN, parse_decimal, parse_f64, parse_i64};
+pub(crate) use number::{DecimalText, POWERS_OF_TEN, parse_decimal, parse_f64, parse_i64, unscaled};
 pub(crate) use parse::{TextFault, TextParser};
 pub(crate) use write::{ScalarWriter, TextStyle, write_decimal};
 

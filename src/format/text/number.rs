@@ -172,9 +172,17 @@ fn parse_short_decimal(text: &[u8], precision: u8, scale: u8) -> Option<i64> {
     if whole + fraction == 0 || whole + usize::from(scale) > 18 {
         return None;
     }
-    let value = value * POWERS_OF_TEN[missing];
+    let value = unscaled(value, missing, precision)?;
+    Some(if is_negative { -value } else { value })
+}
+
+/// Returns the unscaled value of a decimal whose digits lack so many zeros of its scale; None if these are more digits than its type has.
+/// All of them together are 18 at most.
+#[inline]
+pub(crate) fn unscaled(digits: i64, missing: usize, precision: u8) -> Option<i64> {
+    let value = digits * POWERS_OF_TEN.get(missing)?;
     let fits = POWERS_OF_TEN.get(usize::from(precision)).is_none_or(|most| value < *most);
-    fits.then_some(if is_negative { -value } else { value })
+    fits.then_some(value)
 }
 
 fn split_sign(text: &[u8]) -> (bool, &[u8]) {
