@@ -5,12 +5,14 @@
 //! does not. They know nothing of what they have done: what the tables hold at the end says Postgres.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 
 use super::tables::{BODY, VALUES};
 use crate::support::postgres::{Address, Connection, RUNTIME};
@@ -27,7 +29,7 @@ const LARGE: u64 = if cfg!(debug_assertions) { 10_000 } else { 100_000 };
 
 /// Running writers.
 pub(super) struct Load {
-    stops: Arc<AtomicBool>,
+    stops: watch::Sender<bool>,
     committed: Arc<AtomicU64>,
     tasks: Vec<JoinHandle<()>>,
     large: Option<JoinHandle<()>>,
@@ -36,7 +38,7 @@ pub(super) struct Load {
 /// What a writer needs.
 struct Writer {
     address: Address,
-    stops: Arc<AtomicBool>,
+    stops: watch::Receiver<bool>,
     committed: Arc<AtomicU64>,
     rng: StdRng,
 }
@@ -45,7 +47,7 @@ impl Load {
     /// Starts the writers.
     pub(super) fn start(address: &Address, seed: u64) -> Load {
         let mut load = Load {
-            stops: Arc::new(AtomicBool::new(false)),
+            stops: watch::Sender::new(false),
             committed: Arc::new(AtomicU64::new(0)),
             tasks: Vec::new(),
             large: None,
@@ -72,7 +74,7 @@ impl Load {
     fn writer(&self, address: &Address, seed: u64) -> Writer {
         Writer {
             address: address.clone(),
-            stops: Arc::clone(&self.stops),
+            stops: self.stops.subscribe(),
             committed: Arc::clone(&self.committed),
             rng: StdRng::seed_from_u64(seed),
         }
@@ -94,7 +96,7 @@ impl Load {
 
     /// Ends all writers; the large transaction is committed by then.
     pub(super) fn finish(mut self) {
-        self.stops.store(true, Ordering::SeqCst);
+        self.stops.send_replace(true);
         for task in self.tasks.drain(..).chain(self.large.take()) {
             RUNTIME.block_on(task).unwrap();
         }
@@ -103,14 +105,14 @@ impl Load {
 
 impl Drop for Load {
     fn drop(&mut self) {
-        self.stops.store(true, Ordering::SeqCst);
+        self.stops.send_replace(true);
         self.tasks.iter().chain(&self.large).for_each(JoinHandle::abort);
     }
 }
 
 impl Writer {
     fn is_done(&self) -> bool {
-        self.stops.load(Ordering::SeqCst)
+        *self.stops.borrow()
     }
 
     /// Connects, however long the server is away. Nobody waits for long for rows of transactions that stay open.
@@ -250,10 +252,8 @@ impl Writer {
             if connection.client().batch_execute(&begins).await.is_err() {
                 continue; // with another connection, and other rows
             }
-            let until = tokio::time::Instant::now() + HELD;
-            while !self.is_done() && tokio::time::Instant::now() < until {
-                tokio::time::sleep(Duration::from_millis(50)).await;
-            }
+            // Whichever comes first: the time is over, or the test is.
+            let _ = timeout(HELD, self.stops.wait_for(|stops| *stops)).await;
             let end = if self.rng.random_bool(0.3) { "ROLLBACK" } else { "COMMIT" };
             if connection.client().batch_execute(end).await.is_ok() {
                 self.committed.fetch_add(1, Ordering::SeqCst);
