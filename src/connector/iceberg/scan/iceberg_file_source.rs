@@ -11,6 +11,7 @@ use arrow::array::{ArrayRef, RecordBatch};
 use arrow::compute::{and, filter_record_batch};
 use datafusion::common::config::ConfigOptions;
 use datafusion::datasource::listing::PartitionedFile;
+use datafusion::datasource::physical_plan::parquet::RowGroupAccessPlanFilter;
 use datafusion::datasource::physical_plan::{
     FileOpenFuture, FileOpener, FileScanConfig, FileSource, ParquetSource,
 };
@@ -18,6 +19,7 @@ use datafusion::datasource::table_schema::TableSchema;
 use datafusion::error::{DataFusionError, Result as DataFusionResult};
 use datafusion::physical_expr::projection::{ProjectionExpr, ProjectionExprs};
 use datafusion::physical_expr::{PhysicalExpr, expressions::Column};
+use datafusion::physical_expr_common::physical_expr::is_dynamic_physical_expr;
 use datafusion::physical_plan::DisplayFormatType;
 use datafusion::physical_plan::filter_pushdown::{FilterPushdownPropagation, PushedDown};
 use datafusion::physical_plan::metrics::ExecutionPlanMetricsSet;
@@ -25,10 +27,13 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use iceberg::spec::NameMapping;
 use object_store::ObjectStore;
+use roaring::RoaringTreemap;
 use tokio::sync::OnceCell;
 
 use super::columns::{ColumnAdapterFactory, ReadColumn};
-use super::deletes::{DeletedKeys, EqualityDeletes, EqualityGroup, PositionDeletes, access_plan};
+use super::deletes::{
+    DeletedKeys, EqualityDeletes, EqualityGroup, LONG_RUN, LiveRows, PositionDeletes, access_plan,
+};
 use super::parquet_files::{DataFileReaders, ParquetFiles};
 use super::pushdown::for_reader;
 use super::scan_file::ScanFile;
@@ -185,6 +190,14 @@ struct OpenerState {
     partition: usize,
 }
 
+/// What the reader of one file must know.
+struct Reading<'a> {
+    has_deleted_rows: bool,
+    /// Whether all rows of its plan are to be returned, whatever the conditions.
+    returns_all_rows: bool,
+    equality: Option<&'a EqualityFilter>,
+}
+
 /// Equality deletes that apply to a file.
 struct EqualityFilter {
     /// Each group's keys, and where in a batch its columns are.
@@ -215,26 +228,67 @@ impl OpenerState {
         let scan = &self.source.scan;
         let (live, location) = (&scan_file.live, Arc::clone(&scan_file.location));
         file.extensions = None;
+        let mut live_rows = None;
         if live.deletes.has_positions() {
             let deleted = scan.positions.of_file(&location, &live.deletes).await?;
             if !deleted.is_empty() {
-                let mut reader = scan.files.open(FileRole::DataFile, &location, file.object_meta.size)?;
-                let footer = reader.footer().await.map_err(|error| self.named(&location, error.into()))?;
-                file.extensions = Some(Arc::new(access_plan(footer.row_groups(), &deleted)));
+                live_rows = self.leave_out(&mut file, &location, deleted).await?;
             }
         }
         let equality = self.equality_filter(&scan_file).await?;
-        let opener = self.parquet_opener(&scan_file, file.extensions.is_some(), equality.as_ref())?;
+        let reading = Reading {
+            has_deleted_rows: file.extensions.is_some(),
+            returns_all_rows: live_rows.is_some(),
+            equality: equality.as_ref(),
+        };
+        let opener = self.parquet_opener(&scan_file, &reading)?;
         let stream = opener.open(file)?.await.map_err(|error| self.named(&location, error))?;
         let scan = Arc::clone(&self.source.scan);
         let stream = stream.map(move |batch| {
-            let batch = batch.map_err(|error| scan.files.error_of(FileRole::DataFile, &location, error))?;
+            let mut batch =
+                batch.map_err(|error| scan.files.error_of(FileRole::DataFile, &location, error))?;
+            if let Some(live_rows) = &mut live_rows {
+                batch = live_rows.of(batch)?;
+            }
             match &equality {
                 Some(equality) => Ok(equality.apply(&batch)?),
                 None => Ok(batch),
             }
         });
         Ok(stream.boxed())
+    }
+
+    /// Tells the reader which rows of a file it need not read; what it cannot be told well is taken out of its batches.
+    async fn leave_out(
+        &self,
+        file: &mut PartitionedFile,
+        location: &str,
+        deleted: RoaringTreemap,
+    ) -> DataFusionResult<Option<LiveRows>> {
+        let files = &self.source.scan.files;
+        let mut reader = files.open(FileRole::DataFile, location, file.object_meta.size)?;
+        let footer = reader.footer().await.map_err(|error| self.named(location, error.into()))?;
+        let row_groups = footer.row_groups();
+        if !self.may_return_all_rows() {
+            file.extensions = Some(Arc::new(access_plan(row_groups, &deleted, 1)));
+            return Ok(None);
+        }
+        let mut plan = RowGroupAccessPlanFilter::new(access_plan(row_groups, &deleted, LONG_RUN));
+        if let Some(range) = &file.range {
+            plan.prune_by_range(row_groups, range);
+        }
+        let plan = plan.build();
+        let live_rows = LiveRows::new(&plan, row_groups, deleted);
+        file.extensions = Some(Arc::new(plan));
+        Ok(Some(live_rows))
+    }
+
+    /// Returns whether the reader may be kept from looking at conditions: they are evaluated above it, leave most rows and will not
+    /// become narrower while the query runs.
+    fn may_return_all_rows(&self) -> bool {
+        let parquet = &self.source.parquet;
+        let filters_rows = parquet.table_parquet_options().global.pushdown_filters;
+        parquet.filter().is_none_or(|filter| !filters_rows && !is_dynamic_physical_expr(&filter))
     }
 
     fn named(&self, location: &str, error: DataFusionError) -> Error {
@@ -245,12 +299,18 @@ impl OpenerState {
     fn parquet_opener(
         &self,
         file: &ScanFile,
-        has_deleted_rows: bool,
-        equality: Option<&EqualityFilter>,
+        reading: &Reading<'_>,
     ) -> DataFusionResult<Arc<dyn FileOpener>> {
         let scan = &self.source.scan;
         let readers = DataFileReaders { files: scan.files.clone(), location: Arc::clone(&file.location) };
-        let parquet = self.source.parquet.clone().with_parquet_file_reader_factory(Arc::new(readers));
+        let mut parquet = self.source.parquet.clone().with_parquet_file_reader_factory(Arc::new(readers));
+        if reading.returns_all_rows {
+            let mut options = parquet.table_parquet_options().clone();
+            options.global.pruning = false;
+            options.global.enable_page_index = false;
+            options.global.bloom_filter_on_read = false;
+            parquet = parquet.with_table_parquet_options(options);
+        }
         let mut config = self.config.clone();
         config.expr_adapter_factory = Some(Arc::new(ColumnAdapterFactory {
             columns: Arc::clone(&scan.columns),
@@ -259,10 +319,10 @@ impl OpenerState {
         }));
         // DataFusion reads only as many row groups as the limit needs, and counts rows for that which conditions and deletes take
         // away. The stream of files stops at the limit in any case.
-        if has_deleted_rows || equality.is_some() || parquet.filter().is_some() {
+        if reading.has_deleted_rows || reading.equality.is_some() || parquet.filter().is_some() {
             config.limit = None;
         }
-        let projection = match equality {
+        let projection = match reading.equality {
             Some(_) => &self.with_key_columns(&file.live.deletes.equality)?,
             None => &self.source.projection,
         };

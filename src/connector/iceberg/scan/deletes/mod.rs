@@ -2,9 +2,11 @@
 
 mod delete_index;
 mod equality_deletes;
+mod live_rows;
 mod position_deletes;
 
 pub(in crate::connector::iceberg) use delete_index::FileDeletes;
 pub(super) use delete_index::{DeleteIndex, EqualityGroup};
 pub(super) use equality_deletes::{DeletedKeys, EqualityDeletes};
-pub(super) use position_deletes::{PositionDeletes, access_plan};
+pub(super) use live_rows::{LONG_RUN, LiveRows, access_plan};
+pub(super) use position_deletes::PositionDeletes;

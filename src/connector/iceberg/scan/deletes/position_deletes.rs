@@ -1,21 +1,17 @@
-//! Positions that were deleted from data files: read from position delete files and deletion vectors, each once per scan, and told to
-//! the Parquet reader as rows that it need not read.
+//! Positions that were deleted from data files: read from position delete files and deletion vectors, each once per scan.
 
 use std::collections::HashMap;
-use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
 use arrow::compute::cast;
 use arrow::datatypes::{DataType as ArrowType, Int64Type};
 use bytes::Bytes;
-use datafusion::datasource::physical_plan::parquet::{ParquetAccessPlan, RowGroupAccess};
 use futures::{StreamExt, TryStreamExt, stream};
 use iceberg::spec::DataFileFormat;
 use object_store::ObjectStoreExt;
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ParquetRecordBatchReaderBuilder, RowSelection, RowSelector};
-use parquet::file::metadata::RowGroupMetaData;
+use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use roaring::RoaringTreemap;
 use tokio::sync::OnceCell;
 
@@ -228,46 +224,4 @@ fn insert(positions: &mut RoaringTreemap, value: i64) -> Result<()> {
         positions.insert(value);
     }
     Ok(())
-}
-
-/// Describes which rows of a file are left, for DataFusion's Parquet reader.
-pub(in crate::connector::iceberg::scan) fn access_plan(
-    row_groups: &[RowGroupMetaData],
-    deleted: &RoaringTreemap,
-) -> ParquetAccessPlan {
-    let mut start = 0_u64;
-    let access = row_groups.iter().map(|row_group| {
-        let rows = start..start + u64::try_from(row_group.num_rows()).unwrap_or_default();
-        start = rows.end;
-        match deleted.range_cardinality(rows.clone()) {
-            0 => RowGroupAccess::Scan,
-            count if count == rows.end - rows.start => RowGroupAccess::Skip,
-            _ => RowGroupAccess::Selection(RowSelection::from(selectors(rows, deleted))),
-        }
-    });
-    ParquetAccessPlan::new(access.collect())
-}
-
-/// Describes which of some rows are left.
-fn selectors(rows: Range<u64>, deleted: &RoaringTreemap) -> Vec<RowSelector> {
-    let mut selectors = Vec::new();
-    let mut positions = deleted.iter();
-    positions.advance_to(rows.start);
-    let mut at = rows.start;
-    for position in positions.take_while(|position| *position < rows.end) {
-        push(&mut selectors, position - at, false);
-        push(&mut selectors, 1, true);
-        at = position + 1;
-    }
-    push(&mut selectors, rows.end - at, false);
-    selectors
-}
-
-fn push(selectors: &mut Vec<RowSelector>, count: u64, skip: bool) {
-    let row_count = usize::try_from(count).unwrap_or(usize::MAX);
-    match selectors.last_mut() {
-        _ if row_count == 0 => {}
-        Some(last) if last.skip == skip => last.row_count += row_count,
-        _ => selectors.push(RowSelector { row_count, skip }),
-    }
 }
