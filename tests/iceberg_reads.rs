@@ -7,7 +7,7 @@ use crate::support::session::Conversation;
 /// A session with a table `t` of two snapshots in a catalog of its own; the second came with a column.
 struct Lake {
     session: Conversation,
-    _folder: TempDir,
+    folder: TempDir,
 }
 
 impl Lake {
@@ -25,7 +25,7 @@ impl Lake {
             ("ALTER TABLE ice.db.t ADD v STRING", "ok"),
             ("INSERT INTO ice.db.t VALUES (3, 'c')", "job"),
         ]);
-        Lake { session, _folder: folder }
+        Lake { session, folder: folder }
     }
 
     /// Returns the snapshots of `t`, oldest first.
@@ -141,6 +141,19 @@ fn a_column_may_reach_from_the_least_to_the_greatest_number() {
         ("SELECT MIN(id), MAX(id) FROM ice.db.wide", "-9223372036854775808|9223372036854775807"),
         ("SELECT a.n FROM ice.db.wide AS a JOIN ice.db.wide AS b ON a.id = b.id WHERE b.n = 2", "2"),
     ]);
+}
+
+#[test]
+fn counts_and_bounds_are_answered_without_the_data_files() {
+    let mut lake = Lake::new();
+    let data = lake.folder.path().join("db/t/data");
+    std::fs::remove_dir_all(data).unwrap();
+    lake.session.expect(&[
+        ("SELECT COUNT(*), MIN(id), MAX(id), COUNT(id) FROM ice.db.t", "3|1|3|3"),
+        ("SELECT MAX(id) - MIN(id), COUNT(id) AS c FROM ice.db.t", "2|3"),
+    ]);
+    let refused = lake.session.rows("SELECT MAX(id + 0) FROM ice.db.t").unwrap_err();
+    assert!(refused.starts_with("data file ") && refused.ends_with(" is missing"), "{refused}");
 }
 
 #[test]

@@ -82,6 +82,12 @@ fn build(body: Body, arguments: Vec<Expr>, inferred: Inferred, context: &Arc<Eva
     Expr::ScalarFunction(ScalarFunctionExpr::new_udf(Arc::new(ScalarUDF::new_from_impl(function)), arguments))
 }
 
+/// Returns the type of a call's result, if the function is one of ours.
+pub(super) fn result_type(call: &ScalarFunctionExpr) -> Option<&DataType> {
+    let function = call.func.inner().as_any().downcast_ref::<FlinkFunction>()?;
+    Some(&function.inferred.result)
+}
+
 impl Body {
     fn name(&self) -> &'static str {
         match self {

@@ -27,7 +27,7 @@ pub(crate) use aggregate::{
 };
 pub use aggregate::{BoundAggregate, aggregate, aggregate_names, aggregate_signatures, is_aggregate};
 pub use call::call;
-pub use cast::{cast, cast_expr, cast_supported};
+pub use cast::{cast, cast_expr, cast_supported, cast_target};
 pub use context::EvalContext;
 pub use missing::is_missing;
 pub use operand::Operand;

@@ -103,7 +103,16 @@ async fn aggregations_update_and_delete_only_where_their_input_changes() {
             "
 GroupAggregate(groupBy=[cust], select=[cust, COUNT(*) AS EXPR$1, SUM(argument) AS EXPR$2], changelogMode=[I,UB,UA])
 +- Exchange(distribution=[hash[cust]], changelogMode=[I])
-   +- Calc(select=[cust, CAST(price) AS argument], changelogMode=[I])
+   +- Calc(select=[cust, CAST(price AS DECIMAL(38, 2)) AS argument], changelogMode=[I])
+      +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])",
+        ),
+        (
+            // What several of them take is one column, unless it is another value each time.
+            "SELECT cust, MIN(price), MAX(price), COUNT(cust), SUM(price + 1), AVG(price + 1), MIN(RAND()), MAX(RAND()) FROM a GROUP BY cust",
+            "
+GroupAggregate(groupBy=[cust], select=[cust, MIN(price) AS EXPR$1, MAX(price) AS EXPR$2, COUNT(cust) AS EXPR$3, SUM(argument) AS EXPR$4, AVG(argument) AS EXPR$5, MIN(argument0) AS EXPR$6, MAX(argument1) AS EXPR$7], changelogMode=[I,UB,UA])
++- Exchange(distribution=[hash[cust]], changelogMode=[I])
+   +- Calc(select=[cust, price, CAST(price + 1 AS DECIMAL(38, 2)) AS argument, RAND() AS argument, RAND() AS argument], changelogMode=[I])
       +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])",
         ),
         (
@@ -133,9 +142,9 @@ GroupAggregate(groupBy=[cust], select=[cust], changelogMode=[I,UB,UA,D])
         (
             "SELECT cust, MAX(n) FROM (SELECT cust, price, COUNT(*) AS n FROM a GROUP BY cust, price) GROUP BY cust",
             "
-GroupAggregate(groupBy=[cust], select=[cust, MAX_RETRACT(argument) AS EXPR$1], changelogMode=[I,UB,UA,D])
+GroupAggregate(groupBy=[cust], select=[cust, MAX_RETRACT(n) AS EXPR$1], changelogMode=[I,UB,UA,D])
 +- Exchange(distribution=[hash[cust]], changelogMode=[I,UB,UA])
-   +- Calc(select=[cust, COUNT AS argument], changelogMode=[I,UB,UA])
+   +- Calc(select=[cust, COUNT AS n], changelogMode=[I,UB,UA])
       +- GroupAggregate(groupBy=[cust, price], select=[cust, price, COUNT(*) AS COUNT], changelogMode=[I,UB,UA])
          +- Exchange(distribution=[hash[cust, price]], changelogMode=[I])
             +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])",
@@ -230,7 +239,7 @@ Sink(table=[pairs], fields=[id, name], changelogMode=[NONE])
       :  +- DropUpdateBefore(changelogMode=[I,UA,D])
       :     +- TableSourceScan(table=[[o, project=[id]]], fields=[id], changelogMode=[I,UB,UA,D])
       +- Exchange(distribution=[hash[$f1]], changelogMode=[I,UA,D])
-         +- Calc(select=[cust, name, CAST(cust) AS $f1], changelogMode=[UA,D])
+         +- Calc(select=[cust, name, CAST(cust AS BIGINT) AS $f1], changelogMode=[UA,D])
             +- TableSourceScan(table=[[c]], fields=[cust, name], changelogMode=[UA,D])",
         ),
     ])
@@ -332,12 +341,12 @@ Join(joinType=[InnerJoin], where=[cust IS NOT DISTINCT FROM cust0 AND price < pr
             "SELECT cust, price FROM a WHERE price > (SELECT AVG(price) FROM o)",
             "
 Calc(select=[cust, price], changelogMode=[I,UB,UA,D])
-+- Join(joinType=[InnerJoin], where=[CAST(price) > EXPR$0], select=[cust, price, EXPR$0], leftInputSpec=[NoUniqueKey], rightInputSpec=[JoinKeyContainsUniqueKey], changelogMode=[I,UB,UA,D])
++- Join(joinType=[InnerJoin], where=[CAST(price AS DECIMAL(38, 6)) > EXPR$0], select=[cust, price, EXPR$0], leftInputSpec=[NoUniqueKey], rightInputSpec=[JoinKeyContainsUniqueKey], changelogMode=[I,UB,UA,D])
    :- Exchange(distribution=[single], changelogMode=[I])
    :  +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])
    +- GroupAggregate(select=[AVG_RETRACT(argument) AS EXPR$0], changelogMode=[I,UB,UA,D])
       +- Exchange(distribution=[single], changelogMode=[I,UB,UA,D])
-         +- Calc(select=[CAST(price) AS argument], changelogMode=[I,UB,UA,D])
+         +- Calc(select=[CAST(price AS DECIMAL(38, 2)) AS argument], changelogMode=[I,UB,UA,D])
             +- TableSourceScan(table=[[o, project=[price]]], fields=[price], changelogMode=[I,UB,UA,D])",
         ),
         (
@@ -584,12 +593,12 @@ async fn grouping_sets_are_rows_of_their_own_with_the_number_of_the_set() {
         (
             "SELECT cust, SUM(cust), GROUPING(cust) FROM a GROUP BY ROLLUP (cust)",
             "
-Calc(select=[cust, SUM AS EXPR$1, CAST(__grouping_id) & 1 AS EXPR$2], changelogMode=[I,UB,UA])
+Calc(select=[cust, SUM AS EXPR$1, CAST(__grouping_id AS BIGINT) & 1 AS EXPR$2], changelogMode=[I,UB,UA])
 +- GroupAggregate(groupBy=[$f1, $f2], select=[$f1, $f2, SUM(argument) AS SUM], changelogMode=[I,UB,UA])
    +- Exchange(distribution=[hash[$f1, $f2]], changelogMode=[I])
       +- Calc(select=[$f1, $f2, argument], changelogMode=[I])
          +- Expand(projects=[{$f1, argument, 0 AS $e}, {null AS $f1, argument, 1 AS $e}], changelogMode=[I])
-            +- Calc(select=[cust AS $f1, CAST(cust) AS argument], changelogMode=[I])
+            +- Calc(select=[cust AS $f1, CAST(cust AS BIGINT) AS argument], changelogMode=[I])
                +- TableSourceScan(table=[[a, project=[cust]]], fields=[cust], changelogMode=[I])",
         ),
         (
@@ -652,7 +661,7 @@ Sink(table=[shown], fields=[cust, EXPR$1], changelogMode=[NONE])
             +- TableSourceScan(table=[[a, project=[cust, price]]], fields=[cust, price], changelogMode=[I])(reuse_id=[1])
 
 Sink(table=[log], fields=[cust, n], changelogMode=[NONE])
-+- Calc(select=[CAST(price) AS cust, 1 AS n], changelogMode=[I])
++- Calc(select=[CAST(price AS INT) AS cust, 1 AS n], changelogMode=[I])
    +- Calc(select=[price], changelogMode=[I])
       +- Reused(reference_id=[1])
 

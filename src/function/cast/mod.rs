@@ -16,9 +16,10 @@ use std::sync::Arc;
 
 use arrow::array::ArrayRef;
 use datafusion::common::ScalarValue;
+use datafusion::logical_expr::expr::ScalarFunction;
 use datafusion::logical_expr::{Expr, cast as arrow_cast_expr};
 
-use super::call::{Operator, operator};
+use super::call::{Operator, operator, result_type};
 use super::operand::Operand;
 use super::{Call, EvalContext};
 use crate::error::{Error, Result};
@@ -56,6 +57,12 @@ pub fn cast_expr(
     }
     let body = if try_cast { &TRY_CAST } else { &CAST };
     operator(body, vec![expr], vec![from.clone()], to.clone(), context)
+}
+
+/// Returns what a call casts to, if it is a cast.
+pub fn cast_target(call: &ScalarFunction) -> Option<&DataType> {
+    let is_cast = [CAST.name, TRY_CAST.name].contains(&call.name());
+    result_type(call).filter(|_| is_cast)
 }
 
 /// Returns whether a value of one type is a value of the other as it lies in Arrow.

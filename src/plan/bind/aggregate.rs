@@ -3,6 +3,7 @@
 //! The input of an aggregation is a projection of the groups and of the aggregates' arguments; above it stands a projection
 //! that computes the rest of the select list.
 
+use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 use std::sync::Arc;
 
@@ -17,6 +18,7 @@ use super::select::{BoundSelect, item_name};
 use super::{Binder, BoundExpr, Relation, Scope, ScopeColumn};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, Argument};
+use crate::plan::explain::visible_name;
 use crate::schema::DataType;
 
 /// CUBE has two to the power of its columns sets.
@@ -307,24 +309,34 @@ impl Binder<'_> {
         grouping: &Grouping,
         clause: &GroupClause<'_>,
     ) -> Result<LogicalPlan> {
-        let mut projected = Vec::new();
+        let mut projected: Vec<Expr> = Vec::new();
+        // What is aggregated several times is one column.
+        let mut columns: HashMap<Expr, Expr> = HashMap::new();
         let mut group_columns = Vec::with_capacity(grouping.groups.len());
         for (expr, column) in &grouping.groups {
             let Expr::Column(column) = &column.expr else { continue };
             projected.push(expr.clone().alias(column.name()));
             group_columns.push(Expr::Column(column.clone()));
+            // Grouping sets make their columns NULL, which aggregates do not see.
+            if clause.sets.is_none() {
+                columns.insert(expr.clone(), Expr::Column(column.clone()));
+            }
         }
         let mut calls = Vec::with_capacity(grouping.aggregates.len());
         for (aggregate, column) in &grouping.aggregates {
             let mut aggregate = aggregate.clone();
             let arguments = aggregate.params.args.iter_mut().chain(aggregate.params.filter.as_deref_mut());
-            for argument in arguments {
-                if matches!(argument, Expr::Literal(..)) {
-                    continue;
-                }
-                let unique = self.unique_column("argument");
-                let expr = std::mem::replace(argument, Expr::Column(unique.clone()));
-                projected.push(expr.alias(unique.name()));
+            for argument in arguments.filter(|argument| !matches!(argument, Expr::Literal(..))) {
+                let known = columns.get(argument).filter(|_| !argument.is_volatile());
+                *argument = match known {
+                    Some(known) => known.clone(),
+                    None => {
+                        let unique = self.unique_column(argument_name(argument));
+                        projected.push(argument.clone().alias(unique.name()));
+                        columns.insert(argument.clone(), Expr::Column(unique.clone()));
+                        Expr::Column(unique)
+                    }
+                };
             }
             calls.push(Expr::AggregateFunction(aggregate).alias(column.name()));
         }
@@ -468,6 +480,14 @@ impl<'e> GroupClause<'e> {
             self.expressions.push(expression);
             self.expressions.len() - 1
         })
+    }
+}
+
+/// Returns what plans call the column of an argument.
+fn argument_name(argument: &Expr) -> &str {
+    match argument {
+        Expr::Column(column) => visible_name(&column.name),
+        _ => "argument",
     }
 }
 

@@ -2,7 +2,11 @@
 //! names that the user knows.
 
 use datafusion::common::ScalarValue;
-use datafusion::logical_expr::{Case, Expr};
+use datafusion::logical_expr::expr::ScalarFunction;
+use datafusion::logical_expr::{Case, Expr, GroupingSet};
+
+use crate::function::cast_target;
+use crate::schema::DataType;
 
 /// Returns what the user called a plan's column: `amount#12` is `amount`.
 pub(in crate::plan) fn visible_name(unique: &str) -> &str {
@@ -38,13 +42,20 @@ pub(super) fn text(expr: &Expr) -> String {
         Expr::IsTrue(inner) => format!("{} IS TRUE", operand(inner)),
         Expr::IsFalse(inner) => format!("{} IS FALSE", operand(inner)),
         Expr::IsUnknown(inner) => format!("{} IS UNKNOWN", operand(inner)),
-        Expr::Cast(cast) => format!("CAST({})", text(&cast.expr)),
+        Expr::Cast(cast) => match DataType::from_arrow(&cast.data_type) {
+            Some(target) => format!("CAST({} AS {target})", text(&cast.expr)),
+            None => text(&cast.expr),
+        },
         Expr::Case(case) => case_text(case),
         Expr::InList(list_of) => {
             let not = if list_of.negated { "NOT " } else { "" };
             format!("{} {not}IN ({})", operand(&list_of.expr), list(&list_of.list))
         }
-        Expr::ScalarFunction(call) => function_text(call.name(), &call.args),
+        Expr::ScalarFunction(call) => function_text(call),
+        Expr::GroupingSet(GroupingSet::GroupingSets(sets)) => {
+            let sets = sets.iter().map(|set| format!("({})", list(set))).collect::<Vec<_>>();
+            format!("GROUPING SETS ({})", sets.join(", "))
+        }
         Expr::AggregateFunction(call) => {
             let distinct = if call.params.distinct { "DISTINCT " } else { "" };
             let counts_rows = matches!(call.params.args.as_slice(), [Expr::Literal(..)]);
@@ -61,24 +72,32 @@ pub(super) fn text(expr: &Expr) -> String {
 }
 
 /// Writes a call; an operator's kernel stands between its operands.
-fn function_text(name: &str, arguments: &[Expr]) -> String {
-    let is_operator =
-        !name.starts_with(|c: char| c.is_alphabetic()) || name.starts_with("IS ") || name.contains("LIKE");
-    match arguments {
-        [left, right] if is_operator => format!("{} {name} {}", operand(left), operand(right)),
+fn function_text(call: &ScalarFunction) -> String {
+    let name = call.name();
+    match call.args.as_slice() {
+        [left, right] if let Some(symbol) = infix(name) => {
+            format!("{} {symbol} {}", operand(left), operand(right))
+        }
+        [value] if name == "negate" => format!("-{}", operand(value)),
         // The guard's second argument is the column's name, which only its error shows.
         [value, _] if name == "NOT NULL" => text(value),
-        _ => format!("{name}({})", list(arguments)),
+        [value] if let Some(target) = cast_target(call) => format!("{name}({} AS {target})", text(value)),
+        arguments => format!("{name}({})", list(arguments)),
     }
+}
+
+/// Returns what stands between two operands: the kernels of one operator differ by a word before its sign or behind it.
+fn infix(name: &str) -> Option<&str> {
+    let is_sign = |word: &&str| !word.starts_with(|c: char| c.is_alphabetic());
+    let is_words = name.starts_with("IS ") || name.contains("LIKE");
+    if is_words { Some(name) } else { name.split(' ').find(is_sign) }
 }
 
 /// Writes an operand: in brackets where it has an operator of its own.
 fn operand(expr: &Expr) -> String {
     let is_compound = match expr {
         Expr::BinaryExpr(_) | Expr::Not(_) | Expr::InList(_) => true,
-        Expr::ScalarFunction(call) => {
-            call.args.len() == 2 && !call.name().starts_with(|c: char| c.is_alphabetic())
-        }
+        Expr::ScalarFunction(call) => call.args.len() == 2 && infix(call.name()).is_some(),
         _ => false,
     };
     if is_compound { format!("({})", text(expr)) } else { text(expr) }
@@ -116,7 +135,8 @@ fn literal(value: &ScalarValue) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use datafusion::logical_expr::{col, lit};
+    use arrow::datatypes::DataType as ArrowType;
+    use datafusion::logical_expr::{cast, col, lit};
 
     #[test]
     fn expressions_read_as_sql() {
@@ -126,5 +146,9 @@ mod tests {
         assert_eq!(text(&col("x#3").alias("x#4")), "x");
         assert_eq!(text(&lit("it's").alias("y#5")), "'it''s' AS y");
         assert_eq!(visible_name("a#b"), "a#b");
+        let sets =
+            GroupingSet::GroupingSets(vec![vec![col("a#1"), col("b#2")], vec![col("a#1")], Vec::new()]);
+        assert_eq!(text(&Expr::GroupingSet(sets)), "GROUPING SETS ((a, b), (a), ())");
+        assert_eq!(text(&cast(col("a#1"), ArrowType::Int64)), "CAST(a AS BIGINT)");
     }
 }
