@@ -128,6 +128,11 @@ pub trait Catalog: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Returns what whoever created a table so, or changed it to that, should know before they use it.
+    fn caution(&self, _table: &CatalogTable) -> Option<String> {
+        None
+    }
+
     /// Returns the options by which a table of another catalog means one of a catalog with a `connector`: what LIKE takes over.
     fn options_elsewhere(&self, _path: &ObjectPath) -> BTreeMap<String, String> {
         BTreeMap::new()

@@ -33,6 +33,20 @@ use crate::schema::{Column, DataType};
 pub static FORMAT_FACTORIES: &[&dyn FormatFactory] =
     &[&json::Json, &csv::Csv, &raw::Raw, &debezium_json::DebeziumJson];
 
+/// Formats that tutorials name and that are not here.
+pub(crate) const NOT_BUILT: &[&str] = &[
+    "avro",
+    "avro-confluent",
+    "canal-json",
+    "debezium-avro-confluent",
+    "json-confluent",
+    "maxwell-json",
+    "ogg-json",
+    "orc",
+    "parquet",
+    "protobuf",
+];
+
 /// Returns the format that an identifier names; `interface` is what Flink's message says it should implement.
 ///
 /// # Errors
@@ -45,6 +59,9 @@ pub fn format_factory(identifier: &str, interface: &str) -> Result<&'static dyn 
             "Could not find any factory for identifier '{identifier}' that implements 'org.apache.flink.table.factories.{interface}' in the classpath.\n\nAvailable factory identifiers are:\n\n{}",
             available.join("\n")
         ));
+        if NOT_BUILT.contains(&identifier) {
+            return error.hint(format!("Format '{identifier}' is not supported yet."));
+        }
         match nearest(identifier, available.iter().copied()) {
             Some(near) => error.hint(format!("Did you mean '{near}'?")),
             None => error,

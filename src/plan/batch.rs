@@ -4,11 +4,14 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use datafusion::common::NullEquality;
-use datafusion::common::tree_node::{TreeNode, TreeNodeRecursion};
+use datafusion::common::tree_node::{Transformed, TransformedResult, TreeNode, TreeNodeRecursion};
 use datafusion::datasource::source_as_provider;
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, TableScan};
+use datafusion::physical_plan::common::spawn_buffered;
+use datafusion::physical_plan::coop::CooperativeExec;
+use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
 use datafusion::physical_plan::{ExecutionPlan, execute_stream};
 use datafusion::physical_planner::{DefaultPhysicalPlanner, PhysicalPlanner};
 use datafusion::prelude::SessionConfig;
@@ -27,6 +30,9 @@ const BATCH_ROWS: usize = 8192;
 
 /// Inputs below this many bytes are not worth several partitions, and one keeps the order of the rows.
 const PARALLEL_BYTES_MIN: u64 = 16 << 20;
+
+/// How many batches are made before they are asked for.
+const BATCHES_AHEAD: usize = 1;
 
 /// A bounded query, ready to run.
 pub(crate) struct BatchQuery {
@@ -73,7 +79,7 @@ impl BatchQuery {
         let physical = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(UnnestPlanner)])
             .create_physical_plan(&plan, &state)
             .await?;
-        Ok(BatchQuery { physical, task: state.task_ctx() })
+        Ok(BatchQuery { physical: with_pauses(physical)?, task: state.task_ctx() })
     }
 
     /// Returns how far the query is, once it runs.
@@ -81,11 +87,29 @@ impl BatchQuery {
         ScanProgress::of(&self.physical)
     }
 
-    /// Starts the query. Dropping the stream cancels it.
+    /// Starts the query. Dropping the stream cancels it; it runs as a task of its own, so that nobody who waits for it waits for an
+    /// operator that computes for long.
     pub(crate) fn execute(self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
-        let stream = execute_stream(self.physical, self.task)?;
+        let stream = spawn_buffered(execute_stream(self.physical, self.task)?, BATCHES_AHEAD);
         Ok(stream.map(|batch| batch.map_err(Error::from)).boxed())
     }
+}
+
+/// Lets joins pause now and then. DataFusion's operators do so when they ask for rows of a source, and a join may make billions of
+/// rows out of one batch: until then its task could not be cancelled.
+fn with_pauses(physical: Arc<dyn ExecutionPlan>) -> Result<Arc<dyn ExecutionPlan>> {
+    let paused = physical.transform_up(|node| {
+        let any = node.as_any();
+        let is_join = any.is::<HashJoinExec>()
+            || any.is::<SortMergeJoinExec>()
+            || any.is::<NestedLoopJoinExec>()
+            || any.is::<CrossJoinExec>();
+        Ok(match is_join {
+            true => Transformed::yes(Arc::new(CooperativeExec::new(node)) as _),
+            false => Transformed::no(node),
+        })
+    });
+    Ok(paused.data()?)
 }
 
 /// Returns the sources below a plan.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use chrono_tz::Tz;
+use futures::{FutureExt, StreamExt};
 
 use super::{OutputPort, OutputStream, Session, SessionSettings, StatementResult};
 use crate::schema::format_cell;
@@ -487,4 +488,33 @@ async fn a_batch_query_tells_how_much_it_has_read() {
     assert_eq!(progress(), super::QueryProgress { rows: 0, bytes: 0, fraction: Some(0.0) });
     while query.stream.next().await.transpose().unwrap().is_some() {}
     assert_eq!(progress(), super::QueryProgress { rows: 3, bytes: 6, fraction: Some(1.0) });
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_join_that_makes_billions_of_rows_is_cancelled_at_once() {
+    let mut session = TestSession::with(&[("execution.runtime-mode", "batch")]);
+    for table in ["a", "b"] {
+        let options = "'connector' = 'datagen', 'number-of-rows' = '100000', 'rows-per-second' = '100000000'";
+        let range = "'fields.k.min' = '1', 'fields.k.max' = '1'";
+        let created = session.run(&format!("CREATE TABLE {table} (k INT) WITH ({options}, {range})")).await;
+        assert_eq!(created, "ok");
+    }
+    let tasks = || tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let before = tasks();
+    let text = "SELECT COUNT(*) FROM a JOIN b ON a.k = b.k";
+    let StatementResult::Query(mut query) =
+        session.0.execute(&parse_statement(text).unwrap(), text).await.unwrap()
+    else {
+        panic!("'{text}' is no query");
+    };
+    assert!(query.stream.next().now_or_never().is_none());
+    let read = query.progress.take().unwrap();
+    // One side is in memory then, and the other one meets it.
+    while read().rows <= 100_000 {
+        tokio::task::yield_now().await;
+    }
+    drop(query);
+    while tasks() > before {
+        tokio::task::yield_now().await;
+    }
 }

@@ -13,8 +13,10 @@ use crate::format::scan::{BLOCK, Scanner};
 use crate::format::text::{TextFault, TextParser};
 use crate::format::{FrameOrigin, RecordDecoder};
 
-/// What the hint of an error says at its end.
+/// What the hint of an error says at its end: of a record, of a field, and of an empty one.
 const SKIPPING: &str = " ('csv.ignore-parse-errors' = 'true' skips such lines)";
+const NULLING: &str = " ('csv.ignore-parse-errors' = 'true' makes such fields NULL)";
+const EMPTY_AS_NULL: &str = " ('csv.null-literal' = '' reads empty fields as NULL)";
 
 /// How much of a broken record an error shows.
 const SHOWN_MAX: usize = 1_000;
@@ -213,6 +215,11 @@ impl CsvDecoder {
                 (self.field_place(&place, column), Error::data(message).class(class))
             }
         };
+        let way_out = match fault {
+            RowFault::Value { field: (from, to), .. } if from == to => EMPTY_AS_NULL,
+            RowFault::Value { .. } => NULLING,
+            _ => SKIPPING,
+        };
         let header = if self.is_header(&data[start..end]) {
             " A line with the names of columns has to go."
         } else {
@@ -220,7 +227,7 @@ impl CsvDecoder {
         };
         Error::data(format!("Failed to deserialize CSV row '{record}{dots}'."))
             .class(FlinkClass::IO)
-            .hint(format!("{place}: {}{header}{SKIPPING}", cause.message()))
+            .hint(format!("{place}: {}{header}{way_out}", cause.message()))
             .caused_by(cause)
     }
 
@@ -484,7 +491,10 @@ mod tests {
         let error = decode("1,\"a\nb\",2\nx,y,3\n", &[]).unwrap_err();
         assert_eq!(error.message(), "Failed to deserialize CSV row 'x,y,3'.");
         let hint = "data.csv, line 13, column 1 ('id' INT): For input string: \"x\"";
-        assert_eq!(error.hint_text().and_then(|text| text.strip_suffix(super::SKIPPING)), Some(hint));
+        assert_eq!(error.hint_text().and_then(|text| text.strip_suffix(super::NULLING)), Some(hint));
+        let empty = decode(",a,2\n", &[]).unwrap_err();
+        assert!(empty.hint_text().unwrap().ends_with(super::EMPTY_AS_NULL));
+        assert!(decode(",a,2\n", &[("csv.null-literal", "")]).is_ok());
         let header = decode("Id,\"name\",price\n1,a,2\n", &[]).unwrap_err();
         assert!(header.hint_text().unwrap().contains("A line with the names of columns has to go."));
     }

@@ -26,16 +26,18 @@ impl Session {
         }
         let reader = DefinitionReader { config: &self.config, text };
         let changed = match &alter.change {
-            // Whoever deletes files of a table that has a list of them destroys it.
-            change @ TableChange::DropPartitions { .. } if self.gives_connector(&identifier).await? => {
-                Err(refused(&identifier, change).hint("Write what is to stay with INSERT OVERWRITE."))
+            TableChange::DropPartitions { .. } if self.gives_connector(&identifier).await? => {
+                // Whoever deletes files of a table that has a list of them destroys it.
+                let hint = "Leave the files alone: the table has a list of them. INSERT OVERWRITE replaces the rows of a partition; another engine's DELETE takes them away.";
+                Err(unsupported(&identifier, "ALTER TABLE DROP PARTITION").hint(hint))
             }
             change => changed_table(&identifier, table.clone(), reader, change),
         };
         let (changed, steps) = changed.map_err(|error| error.at(alter.name.span))?;
+        let caution = self.caution(&identifier, &changed).await?;
         let altered = self.catalogs.alter_table(&identifier, changed, &steps).await;
         altered.map_err(|error| error.at(alter.name.span))?;
-        Ok(StatementResult::Done)
+        Ok(caution.map_or(StatementResult::Done, StatementResult::DoneWithNote))
     }
 }
 
@@ -134,7 +136,11 @@ fn refused(identifier: &ObjectIdentifier, change: &TableChange) -> Error {
         TableChange::DropRef { kind: RefKind::Tag, .. } => ("ALTER TABLE DROP TAG", ICEBERG_ONLY),
         _ => ("this change", ICEBERG_ONLY),
     };
-    Error::unsupported(format!("{what} is not supported for table '{identifier}'")).hint(hint)
+    unsupported(identifier, what).hint(hint)
+}
+
+fn unsupported(identifier: &ObjectIdentifier, what: &str) -> Error {
+    Error::unsupported(format!("{what} is not supported for table '{identifier}'"))
 }
 
 const ICEBERG_ONLY: &str = "Such changes are for Iceberg tables, and not built yet.";

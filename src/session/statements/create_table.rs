@@ -30,14 +30,29 @@ impl Session {
                 .hint("Write REPLACE TABLE … AS SELECT …, or drop the table and create it."));
         }
         let identifier = self.resolve(&create.name)?;
-        let table = CatalogObject::Table(self.define_table(create, &identifier, text).await?);
+        let table = self.define_table(create, &identifier, text).await?;
+        let caution = match create.temporary {
+            true => None,
+            false => self.caution(&identifier, &table).await?,
+        };
+        let table = CatalogObject::Table(table);
         let created = if create.temporary {
             self.catalogs.create_temporary(&identifier, table, create.if_not_exists)
         } else {
             self.catalogs.create_object(&identifier, table, create.if_not_exists).await
         };
         created.map_err(|error| error.at(create.name.span))?;
-        Ok(StatementResult::Done)
+        Ok(caution.map_or(StatementResult::Done, StatementResult::DoneWithNote))
+    }
+
+    /// Returns what the catalog of a table has to say of its definition.
+    pub(in crate::session) async fn caution(
+        &self,
+        identifier: &ObjectIdentifier,
+        table: &CatalogTable,
+    ) -> Result<Option<String>> {
+        let catalog = self.catalogs.catalog(&identifier.catalog).await?;
+        Ok(catalog.and_then(|catalog| catalog.caution(table)))
     }
 
     /// Reads the definition that CREATE TABLE gives; AS is left to the caller.

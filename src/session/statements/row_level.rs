@@ -41,7 +41,7 @@ impl Session {
             "Can't perform {verb} operation of the table {identifier} because the corresponding dynamic table sink has not yet implemented org.apache.flink.table.connector.sink.abilities.{ability}."
         ))
         .at(target.span)
-        .hint("No connector changes rows in place; write the changed rows with INSERT OVERWRITE."))
+        .hint("No connector changes rows in place. INSERT OVERWRITE puts the rows that are to stay in place of those of the same partition, or of a table without partitions; a stream of changes that is inserted into a table with a key deletes rows by their keys."))
     }
 
     /// Makes the table's source, as Flink does before it looks at the statement itself.

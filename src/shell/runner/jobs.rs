@@ -115,7 +115,9 @@ impl Runner {
                 "Job '{name}' is stopped. To go on from here: SET 'execution.state-recovery.path' = '{}';",
                 path.display()
             ),
-            JobEnd::Ended => format!("Job '{name}' is stopped. It has no checkpoint to go on from."),
+            JobEnd::Ended => format!(
+                "Job '{name}' is stopped, and what it had read is written. It has no checkpoint to go on from: another run reads that again."
+            ),
             JobEnd::Dropped => format!("Batch job '{name}' is cancelled. Nothing of it is written."),
             // It has said so itself.
             JobEnd::Failed => return,

@@ -158,6 +158,22 @@ impl Catalog for FlinkCatalog {
         Some(ICEBERG)
     }
 
+    fn caution(&self, table: &CatalogTable) -> Option<String> {
+        let option = |key: &str| table.options.get(key).map(String::as_str);
+        if let Some(other) = option("connector").filter(|connector| *connector != ICEBERG) {
+            return Some(format!(
+                "'connector' = '{other}' has no effect: all tables of this catalog are Iceberg tables. CREATE TEMPORARY TABLE makes one of another connector."
+            ));
+        }
+        if option("format-version") == Some("3") && table.schema.primary_key.is_some() {
+            return Some(
+                "Rows of a table of format version 3 can only be added yet: jobs that change or delete rows need 'format-version' = '2'."
+                    .to_owned(),
+            );
+        }
+        None
+    }
+
     fn options_elsewhere(&self, path: &ObjectPath) -> BTreeMap<String, String> {
         let mut options = self.options.clone();
         options.insert("catalog-database".to_owned(), path.database.clone());
