@@ -157,6 +157,62 @@ fn counts_and_bounds_are_answered_without_the_data_files() {
 }
 
 #[test]
+fn rows_that_a_limit_leaves_are_counted() {
+    let mut lake = Lake::new();
+    let count = |query: &str| format!("SELECT COUNT(*) FROM ({query}) AS q");
+    for (query, expected) in [
+        ("SELECT id FROM ice.db.t LIMIT 10", "3"),
+        ("SELECT id FROM ice.db.t LIMIT 2 OFFSET 2", "1"),
+        ("SELECT id FROM ice.db.t WHERE id <> 9 LIMIT 2 OFFSET 1", "2"),
+        ("SELECT id FROM ice.db.t WHERE id <> 9 OFFSET 1", "2"),
+        ("SELECT id FROM ice.db.t WHERE id <> 9 ORDER BY v LIMIT 1 OFFSET 2", "1"),
+        ("SELECT a FROM (VALUES (1), (2), (3), (4)) AS v (a) WHERE a <> 7 LIMIT 2 OFFSET 1", "2"),
+    ] {
+        lake.session.expect(&[(&count(query), expected)]);
+    }
+}
+
+#[test]
+fn a_table_that_is_declared_coarser_has_times_that_are_rounded_down() {
+    let mut lake = Lake::new();
+    let warehouse = lake.folder.path().display().to_string();
+    lake.session.expect(&[
+        ("CREATE TABLE ice.db.u (id INT, ts TIMESTAMP(6))", "ok"),
+        (
+            "INSERT INTO ice.db.u VALUES (1, TIMESTAMP '1969-12-31 23:59:59.999500'), (2, TIMESTAMP '1969-12-31 23:59:58.000001'), (3, TIMESTAMP '1970-01-01 00:00:00.000999')",
+            "job",
+        ),
+        (
+            &format!("CREATE TABLE x (id INT, ts TIMESTAMP(3)) WITH ('connector' = 'iceberg', 'catalog-name' = 'ice', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{warehouse}', 'catalog-database' = 'db', 'catalog-table' = 'u')"),
+            "ok",
+        ),
+        (
+            "SELECT id, ts FROM x ORDER BY id",
+            "1|1969-12-31 23:59:59.999\n2|1969-12-31 23:59:58.000\n3|1970-01-01 00:00:00.000",
+        ),
+        ("SELECT COUNT(*) FROM x WHERE ts < TIMESTAMP '1970-01-01 00:00:00'", "2"),
+        ("SELECT MIN(ts), MAX(ts) FROM x", "1969-12-31 23:59:58.000|1970-01-01 00:00:00.000"),
+    ]);
+}
+
+#[test]
+fn the_least_numbers_are_found_in_partitions_that_have_overflown() {
+    let mut lake = Lake::new();
+    for (column, least) in [("INT", i64::from(i32::MIN)), ("BIGINT", i64::MIN)] {
+        let (first, second) = (least + 3, least + 9);
+        lake.session.expect(&[
+            (&format!("CREATE TABLE ice.db.p{column} (i {column}) PARTITIONED BY (truncate(10, i))"), "ok"),
+            (&format!("INSERT INTO ice.db.p{column} VALUES ({first}), ({second}), (-5), (5)"), "job"),
+            (&format!("SELECT i FROM ice.db.p{column} WHERE i = {first}"), &first.to_string()),
+            (&format!("SELECT i FROM ice.db.p{column} WHERE i < {}", least + 8), &first.to_string()),
+            (&format!("SELECT COUNT(*) FROM ice.db.p{column} WHERE i <= -5"), "3"),
+            (&format!("SELECT COUNT(*) FROM ice.db.p{column} WHERE i > {first}"), "3"),
+            (&format!("SELECT i FROM ice.db.p{column} WHERE i > 0"), "5"),
+        ]);
+    }
+}
+
+#[test]
 fn limits_and_typing_errors_of_options_are_seen() {
     let mut lake = Lake::new();
     lake.session.expect(&[

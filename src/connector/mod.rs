@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn what_is_there_is_not_called_missing() {
-        let is_there = |name: &&&str| all().iter().any(|(known, ..)| known == **name);
+        let is_there = |name: &&&str| all().iter().any(|(known, ..)| *known == **name);
         assert_eq!(NOT_BUILT.iter().find(is_there), None);
         assert_eq!(crate::format::NOT_BUILT.iter().find(is_there), None);
         assert!(NOT_BUILT.is_sorted() && crate::format::NOT_BUILT.is_sorted());

@@ -9,6 +9,8 @@ use datafusion::datasource::source_as_provider;
 use datafusion::execution::TaskContext;
 use datafusion::execution::session_state::SessionStateBuilder;
 use datafusion::logical_expr::{LogicalPlan, TableScan};
+use datafusion::physical_optimizer::PhysicalOptimizerRule;
+use datafusion::physical_optimizer::optimizer::PhysicalOptimizer;
 use datafusion::physical_plan::common::spawn_buffered;
 use datafusion::physical_plan::coop::CooperativeExec;
 use datafusion::physical_plan::joins::{CrossJoinExec, HashJoinExec, NestedLoopJoinExec, SortMergeJoinExec};
@@ -75,7 +77,10 @@ impl BatchQuery {
         config.options_mut().execution.skip_physical_aggregate_schema_check = true;
         // DataFusion's filters for the other side of a join leave out NULL, also where NULL joins NULL.
         config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = !joins_nulls(&plan)?;
-        let state = SessionStateBuilder::new().with_config(config).build();
+        let state = SessionStateBuilder::new()
+            .with_config(config)
+            .with_physical_optimizer_rules(physical_rules(&plan)?)
+            .build();
         let physical = DefaultPhysicalPlanner::with_extension_planners(vec![Arc::new(UnnestPlanner)])
             .create_physical_plan(&plan, &state)
             .await?;
@@ -93,6 +98,15 @@ impl BatchQuery {
         let stream = spawn_buffered(execute_stream(self.physical, self.task)?, BATCHES_AHEAD);
         Ok(stream.map(|batch| batch.map_err(Error::from)).boxed())
     }
+}
+
+/// Returns the rules that choose how a plan is executed. Where rows are counted off, no count may be taken from statistics: DataFusion
+/// takes an estimate of no more rows than an OFFSET passes over for the knowledge that none is left.
+fn physical_rules(plan: &LogicalPlan) -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
+    let counts_off = plan.exists(|node| Ok(matches!(node, LogicalPlan::Limit(_))))?;
+    let mut rules = PhysicalOptimizer::new().rules;
+    rules.retain(|rule| !counts_off || rule.name() != "aggregate_statistics");
+    Ok(rules)
 }
 
 /// Lets joins pause now and then. DataFusion's operators do so when they ask for rows of a source, and a join may make billions of

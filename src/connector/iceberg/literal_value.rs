@@ -1,10 +1,10 @@
 //! Values of a table's metadata (defaults, the values of partitions, bounds) as Arrow has them.
 
-use arrow::compute::{CastOptions, cast_with_options};
 use arrow::datatypes::DataType as ArrowType;
 use datafusion::common::ScalarValue;
 use iceberg::spec::{PrimitiveLiteral, PrimitiveType, Type};
 
+use super::value_cast::cast_value;
 use crate::error::{Error, Result};
 
 /// Returns a value in a wanted type: that of a read, or of a file.
@@ -14,12 +14,7 @@ use crate::error::{Error, Result};
 pub(super) fn scalar(literal: &PrimitiveLiteral, iceberg: &Type, target: &ArrowType) -> Result<ScalarValue> {
     let natural = natural_scalar(literal, iceberg)
         .ok_or_else(|| Error::data(format!("value {literal:?} of the table's metadata is no {iceberg}")))?;
-    if natural.data_type() == *target {
-        return Ok(natural);
-    }
-    let options = CastOptions { safe: false, ..CastOptions::default() };
-    let cast = cast_with_options(&natural.to_array()?, target, &options)?;
-    Ok(ScalarValue::try_from_array(&cast, 0)?)
+    Ok(cast_value(natural, target)?)
 }
 
 /// Returns a value in the Arrow type that is nearest to its Iceberg type. The value may be of an earlier, narrower type.

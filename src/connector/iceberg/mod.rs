@@ -35,6 +35,7 @@ mod snapshot_refs;
 mod storage;
 mod table;
 mod type_mapping;
+mod value_cast;
 mod write;
 
 use std::sync::Arc;

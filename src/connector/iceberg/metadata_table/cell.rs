@@ -9,6 +9,7 @@ use crate::schema::TableSchema;
 
 /// Microseconds in a millisecond.
 const MICROS_PER_MILLI: i64 = 1000;
+const MICROS_PER_DAY: i64 = 86_400_000_000;
 
 /// A value of a row.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,6 +72,13 @@ impl Cell {
         match (value, data_type) {
             (PrimitiveLiteral::Boolean(value), _) => Cell::Boolean(*value),
             (PrimitiveLiteral::Int(value), PrimitiveType::Long) => Cell::Long(i64::from(*value)),
+            // The day of a column that was a date when the file was written.
+            (PrimitiveLiteral::Int(days), PrimitiveType::Timestamp) => {
+                Cell::Long(i64::from(*days).saturating_mul(MICROS_PER_DAY))
+            }
+            (PrimitiveLiteral::Int(days), PrimitiveType::TimestampNs) => {
+                Cell::Long(i64::from(*days).saturating_mul(MICROS_PER_DAY).saturating_mul(1_000))
+            }
             (PrimitiveLiteral::Int(value), _) => Cell::Int(*value),
             (PrimitiveLiteral::Long(value), PrimitiveType::Time) => {
                 Cell::Int(i32::try_from(value / MICROS_PER_MILLI).unwrap_or(i32::MAX))

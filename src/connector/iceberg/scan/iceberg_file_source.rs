@@ -338,7 +338,7 @@ impl OpenerState {
     fn with_key_columns(&self, groups: &[Arc<EqualityGroup>]) -> DataFusionResult<ProjectionExprs> {
         let mut exprs: Vec<ProjectionExpr> = self.source.projection.iter().cloned().collect();
         for id in key_ids(groups) {
-            let index = self.source.scan.index_of(id)?;
+            let index = self.source.scan.key_index(id)?;
             let name = self.source.table_schema().table_schema().field(index).name();
             let expr = Arc::new(Column::new(name, index));
             exprs.push(ProjectionExpr { expr, alias: format!("{name} of key") });
@@ -372,9 +372,9 @@ fn key_ids(groups: &[Arc<EqualityGroup>]) -> Vec<i32> {
 }
 
 impl ScanState {
-    /// Returns where a field is among the columns.
-    fn index_of(&self, id: i32) -> DataFusionResult<usize> {
-        let position = self.columns.iter().position(|column| column.id == id);
+    /// Returns where the key that a field is in equality deletes is among the columns: behind those that are read as declared.
+    fn key_index(&self, id: i32) -> DataFusionResult<usize> {
+        let position = self.columns.iter().rposition(|column| column.id == id);
         position.ok_or_else(|| DataFusionError::Internal(format!("field {id} is not read")))
     }
 }

@@ -156,7 +156,7 @@ impl KeyRead {
                 continue;
             }
             if let Some(field) = column_of_any_schema(metadata, *id) {
-                other_columns.insert(*id, ReadColumn::of_field(field)?);
+                other_columns.insert(*id, ReadColumn::of_key(field)?);
             }
         }
         let schema = Schema::new(columns.iter().map(|column| Arc::clone(&column.field)).collect::<Vec<_>>());

@@ -169,19 +169,24 @@ impl IcebergTableProvider {
         Ok(DataSourceExec::from_data_source(config))
     }
 
-    /// Returns the table's columns, and behind them those that only equality deletes look at.
+    /// Returns the table's columns, and behind them those that only equality deletes look at: keys are compared as Iceberg has them,
+    /// whatever the column is read as.
     fn columns_of_scan(&self, files: &[LiveFile]) -> Result<Vec<ReadColumn>> {
         let mut columns = self.columns.clone();
         let metadata = self.table.metadata();
         for group in files.iter().flat_map(|live| &live.deletes.equality) {
             for id in &group.field_ids {
-                if columns.iter().any(|column| column.id == *id) {
-                    continue;
-                }
                 let of_snapshot = self.target.schema.as_struct().field_by_id(*id);
                 // A column that no schema knows is reported where the deletes are read.
-                if let Some(field) = of_snapshot.or_else(|| column_of_any_schema(metadata, *id)) {
-                    columns.push(ReadColumn::of_field(field)?);
+                let Some(field) = of_snapshot.or_else(|| column_of_any_schema(metadata, *id)) else {
+                    continue;
+                };
+                let key = ReadColumn::of_key(field)?;
+                let is_key = |column: &ReadColumn| {
+                    column.id == key.id && column.field.data_type() == key.field.data_type()
+                };
+                if !columns.iter().any(is_key) {
+                    columns.push(key);
                 }
             }
         }

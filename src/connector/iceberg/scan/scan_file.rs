@@ -74,7 +74,7 @@ pub(super) fn partition_constants(
         if field.transform != Transform::Identity {
             continue;
         }
-        let Some(column) = columns.iter().find(|column| column.id == field.source_id) else { continue };
+        let Some(column) = columns.iter().rfind(|column| column.id == field.source_id) else { continue };
         let target = column.field.data_type();
         let value = match value.and_then(Literal::as_primitive_literal) {
             Some(literal) => scalar(&literal, &column.iceberg, target)?,

@@ -18,6 +18,7 @@ use super::conversion::{Conversion, Step};
 use super::convert_expr::ConvertExpr;
 use super::file_columns::{ColumnSource, FileColumns, missing_value};
 use super::read_column::ReadColumn;
+use crate::connector::iceberg::value_cast::cast_value;
 
 /// What is known of one file before it is opened.
 #[derive(Debug, Clone)]
@@ -85,7 +86,8 @@ pub(in crate::connector::iceberg::scan) fn value_of_missing(
     constants: &HashMap<i32, ScalarValue>,
 ) -> Result<ScalarValue, ArrowError> {
     match constants.get(&column.id) {
-        Some(value) => Ok(value.clone()),
+        // Of several columns of one field the most exact has made it.
+        Some(value) => cast_value(value.clone(), column.field.data_type()),
         None => missing_value(column),
     }
 }

@@ -5,12 +5,13 @@ use std::sync::Arc;
 
 use arrow::array::{Array, ArrayRef, AsArray, LargeListArray, ListArray, MapArray, StructArray};
 use arrow::buffer::OffsetBuffer;
-use arrow::compute::{CastOptions, can_cast_types, cast_with_options};
+use arrow::compute::can_cast_types;
 use arrow::datatypes::{DataType as ArrowType, FieldRef};
 use arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
 
 use crate::connector::iceberg::type_mapping::arrow_type_name;
+use crate::connector::iceberg::value_cast::cast_values;
 
 /// How an array becomes one of the wanted type.
 #[derive(Debug, Clone, PartialEq)]
@@ -26,7 +27,7 @@ pub(in crate::connector::iceberg::scan) struct Conversion {
 pub(in crate::connector::iceberg::scan) enum Step {
     /// The types are the same.
     Keep,
-    /// Arrow's cast, which fails where a value does not fit.
+    /// A cast, which fails where a value does not fit.
     Cast,
     /// A struct of the wanted fields.
     Struct(Vec<StructField>),
@@ -84,10 +85,7 @@ impl Conversion {
     ) -> Result<ArrayRef, ArrowError> {
         match &self.step {
             Step::Keep => Ok(Arc::clone(array)),
-            Step::Cast => {
-                let options = CastOptions { safe: false, ..CastOptions::default() };
-                cast_with_options(array, self.target.data_type(), &options)
-            }
+            Step::Cast => cast_values(array, self.target.data_type()),
             Step::Struct(fields) => self.apply_to_struct(fields, array),
             Step::List(element) => self.apply_to_list(element, array),
             Step::Map(key, value) => self.apply_to_map(key, value, array),

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use arrow::datatypes::{DataType as ArrowType, FieldRef};
+use arrow::datatypes::{DataType as ArrowType, Field, FieldRef, TimeUnit};
 use datafusion::common::ScalarValue;
-use iceberg::spec::{Literal, NestedField, Type};
+use iceberg::spec::{Literal, NestedField, PrimitiveType, Type};
 
 use crate::connector::iceberg::literal_value::scalar;
 use crate::connector::iceberg::type_mapping::to_flink;
@@ -44,6 +44,21 @@ impl ReadColumn {
     pub(in crate::connector::iceberg::scan) fn of_field(nested: &NestedField) -> Result<ReadColumn> {
         let flink = to_flink(&nested.field_type, nested.required);
         ReadColumn::with_type(nested, Arc::new(flink.to_field(&nested.name)))
+    }
+
+    /// Reads a field with all that its Iceberg type can tell apart, to compare it with other values of that type: Flink's TIME has no
+    /// microseconds.
+    ///
+    /// # Errors
+    /// A default value does not fit its type.
+    pub(in crate::connector::iceberg::scan) fn of_key(nested: &NestedField) -> Result<ReadColumn> {
+        match nested.field_type.as_ref() {
+            Type::Primitive(PrimitiveType::Time) => {
+                let exact = Field::new(&nested.name, ArrowType::Time64(TimeUnit::Microsecond), true);
+                ReadColumn::with_type(nested, Arc::new(exact))
+            }
+            _ => ReadColumn::of_field(nested),
+        }
     }
 
     /// Reads a field as a given Arrow type: what a table declares for it. Fields of structs are found by name.

@@ -8,7 +8,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use iceberg::spec::{DataContentType, DataFileFormat, Datum, PrimitiveLiteral};
+use iceberg::spec::{DataContentType, DataFileFormat, Datum, PrimitiveLiteral, PrimitiveType};
 
 use crate::connector::iceberg::manifest::{FileRole, ManifestedFile, PartitionKey, ReadContext, TableFile};
 use crate::error::Result;
@@ -164,12 +164,22 @@ fn keys_may_meet(field_ids: &[i32], delete: &TableFile, data: &TableFile) -> boo
             return true;
         }
         let below = |lower: Option<&Datum>, upper: Option<&Datum>| match (lower, upper) {
-            (Some(lower), Some(upper)) => is_not_above(lower.literal(), upper.literal()),
+            (Some(lower), Some(upper)) if is_one_type(lower, upper) => {
+                is_not_above(lower.literal(), upper.literal())
+            }
             _ => true,
         };
         below(delete.lower_bounds().get(id), data.upper_bounds().get(id))
             && below(data.lower_bounds().get(id), delete.upper_bounds().get(id))
     })
+}
+
+/// Returns whether two bounds are in the same terms. A column may have become wider between the two files; a date that has become a
+/// timestamp counts in other units.
+fn is_one_type(left: &Datum, right: &Datum) -> bool {
+    use PrimitiveType as P;
+    let widened = matches!((left.data_type(), right.data_type()), (P::Int, P::Long) | (P::Long, P::Int));
+    widened || left.data_type() == right.data_type()
 }
 
 /// Returns whether one bound is known to be no greater than another; true where the two cannot be compared.
@@ -178,7 +188,6 @@ fn is_not_above(lower: &PrimitiveLiteral, upper: &PrimitiveLiteral) -> bool {
     match (lower, upper) {
         (L::Int(lower), L::Int(upper)) => lower <= upper,
         (L::Long(lower), L::Long(upper)) => lower <= upper,
-        // A column may have become wider between the two files.
         (L::Int(lower), L::Long(upper)) => i64::from(*lower) <= *upper,
         (L::Long(lower), L::Int(upper)) => *lower <= i64::from(*upper),
         (L::String(lower), L::String(upper)) => lower <= upper,

@@ -105,6 +105,8 @@ pub(in crate::connector::iceberg::scan) enum Test {
     OneOf(Vec<BoundValue>),
     /// A text that begins so.
     StartsWith(Vec<u8>),
+    /// Passes one of these.
+    Any(Vec<Test>),
 }
 
 impl Test {
@@ -131,6 +133,7 @@ impl Test {
                 values.iter().any(|value| lower(&Ordering::is_le, value) && upper(&Ordering::is_ge, value))
             }
             Test::StartsWith(prefix) => may_start_with(prefix, bounds),
+            Test::Any(tests) => tests.iter().any(|test| test.may_hold(bounds)),
         }
     }
 }

@@ -40,10 +40,26 @@ fn project_monotonic(transform: &Transform, column: &PrimitiveType, test: &Test)
         other => other,
     };
     Some(match test {
-        Test::Less(value) | Test::LessOrEqual(value) => Test::LessOrEqual(higher(of(value)?)),
+        Test::Less(value) | Test::LessOrEqual(value) => {
+            let below = Test::LessOrEqual(higher(of(value)?));
+            match overflow(transform, column) {
+                Some((_, partition)) => {
+                    Test::Any(vec![below, Test::OneOf(vec![BoundValue::Number(partition)])])
+                }
+                None => below,
+            }
+        }
         Test::Greater(value) | Test::GreaterOrEqual(value) => Test::GreaterOrEqual(of(value)?),
         Test::OneOf(values) => {
             let mut projected = values.iter().map(of).collect::<Option<Vec<_>>>()?;
+            if let Some((least, partition)) = overflow(transform, column) {
+                let overflown =
+                    |value: &&mut BoundValue| matches!(value, BoundValue::Number(of) if *of < least);
+                projected
+                    .iter_mut()
+                    .filter(overflown)
+                    .for_each(|value| *value = BoundValue::Number(partition));
+            }
             if is_temporal(transform) {
                 let shifted: Vec<_> = projected.iter().cloned().map(higher).collect();
                 projected.extend(shifted);
@@ -51,8 +67,21 @@ fn project_monotonic(transform: &Transform, column: &PrimitiveType, test: &Test)
             }
             Test::OneOf(projected)
         }
-        Test::IsNull | Test::IsNotNull | Test::StartsWith(_) => return None,
+        Test::IsNull | Test::IsNotNull | Test::StartsWith(_) | Test::Any(_) => return None,
     })
+}
+
+/// Returns the least value of a number's type and, where truncation leads below it, the partition of what does: writers let it overflow,
+/// as Java does.
+fn overflow(transform: &Transform, column: &PrimitiveType) -> Option<(i128, i128)> {
+    let Transform::Truncate(width) = transform else { return None };
+    let (least, bits) = match column {
+        PrimitiveType::Int => (i128::from(i32::MIN), 32),
+        PrimitiveType::Long => (i128::from(i64::MIN), 64),
+        _ => return None,
+    };
+    let cut = truncated_decimal(least, *width);
+    (cut < least).then_some((least, cut + (1 << bits)))
 }
 
 fn is_temporal(transform: &Transform) -> bool {
@@ -176,7 +205,13 @@ mod tests {
     fn truncation_keeps_the_order() {
         let ten = Transform::Truncate(10);
         let of = |test| project(&ten, &PrimitiveType::Int, &test);
-        assert_eq!(of(Test::Less(number(-1))), Some(Test::LessOrEqual(number(-10))));
+        let least = Test::OneOf(vec![number(2_147_483_646)]);
+        let below = Test::Any(vec![Test::LessOrEqual(number(-10)), least.clone()]);
+        assert_eq!(of(Test::Less(number(-1))), Some(below));
+        assert_eq!(of(Test::OneOf(vec![number(-2_147_483_645)])), Some(least));
+        assert_eq!(of(Test::OneOf(vec![number(-7)])), Some(Test::OneOf(vec![number(-10)])));
+        let sixteen = project(&Transform::Truncate(16), &PrimitiveType::Long, &Test::Less(number(0)));
+        assert_eq!(sixteen, Some(Test::LessOrEqual(number(0))));
         assert_eq!(of(Test::GreaterOrEqual(number(19))), Some(Test::GreaterOrEqual(number(10))));
         let two = Transform::Truncate(2);
         let of = |test| project(&two, &PrimitiveType::String, &test);

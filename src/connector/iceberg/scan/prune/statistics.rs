@@ -67,7 +67,8 @@ pub(in crate::connector::iceberg::scan) fn of_scan(
     }
 }
 
-/// Counts rows. Deletion vectors say how many they delete; other deletes may name a row twice, or none.
+/// Counts rows. Deletion vectors say how many they delete; other deletes may name a row twice, or none, or rows of several files. An
+/// estimate is never 0: that would be taken for the knowledge that there are none.
 fn rows_of_scan(files: &[LiveFile]) -> Precision<usize> {
     let (mut rows, mut is_exact) = (0_u64, true);
     for live in files {
@@ -76,13 +77,15 @@ fn rows_of_scan(files: &[LiveFile]) -> Precision<usize> {
             Some(vector) => vector.file.file.record_count(),
             None => {
                 is_exact &= deletes.positions.is_empty();
-                deletes.positions.iter().map(|delete| delete.file.file.record_count()).sum()
+                let own =
+                    deletes.positions.iter().filter(|delete| delete.file.referenced_data_file().is_some());
+                own.map(|delete| delete.file.file.record_count()).sum()
             }
         };
         is_exact &= deletes.equality.is_empty();
         rows += live.data.file.record_count().saturating_sub(deleted);
     }
-    if is_exact { Precision::Exact(count(rows)) } else { Precision::Inexact(count(rows)) }
+    if is_exact { Precision::Exact(count(rows)) } else { Precision::Inexact(count(rows.max(1))) }
 }
 
 fn column_of_scan(files: &[LiveFile], column: &ReadColumn, primitive: &PrimitiveType) -> ColumnStatistics {

@@ -167,3 +167,41 @@ async fn all_kinds_of_deletes_meet_in_one_file() {
     let limited = table.frame(1).limit(0, Some(1)).unwrap().collect().await.unwrap();
     assert_eq!(limited.iter().map(arrow::array::RecordBatch::num_rows).sum::<usize>(), 1);
 }
+
+#[tokio::test]
+async fn counts_of_deletes_are_no_knowledge_of_rows() {
+    let mut table = people(FormatVersion::V2);
+    let first = table.append("1|a\n2|b\n3|c").await;
+    let second = table.append("4|d\n5|e\n6|f").await;
+    // One file for two, as Spark writes them, and two that name the same row.
+    let shared = table.position_deletes(&[(&first, &[0, 1]), (&second, &[0, 1])], false);
+    let again = table.position_deletes(&[(&first, &[0, 1])], true);
+    table.commit(Vec::new(), vec![shared, again]).await;
+    let limited = table.frame(1).limit(0, Some(10)).unwrap();
+    assert_eq!(limited.count().await.unwrap(), 2);
+    assert_eq!(table.frame(1).count().await.unwrap(), 2);
+}
+
+#[tokio::test]
+async fn keys_are_compared_as_iceberg_has_them_whatever_they_are_read_as() {
+    let columns = schema(&[("id", PrimitiveType::Int), ("t", PrimitiveType::Time)]);
+    let mut table = TestTable::new(FormatVersion::V2, columns);
+    table.append("1|00:00:01.001000\n2|00:00:01.001500").await;
+    let deletes = table.equality_deletes(&["t"], "00:00:01.001000", None);
+    table.commit(Vec::new(), vec![deletes]).await;
+    assert_eq!(table.rows().await.len(), 1);
+    assert!(table.rows().await[0].starts_with("2|"));
+}
+
+#[tokio::test]
+async fn deletes_apply_to_days_of_a_column_that_has_become_a_timestamp() {
+    let columns = schema(&[("id", PrimitiveType::Int), ("d", PrimitiveType::Date)]);
+    let mut table = TestTable::new(FormatVersion::V3, columns);
+    table.append("1|2020-01-01\n2|2020-01-02").await;
+    let field = |id, name, of| NestedField::optional(id, name, Type::Primitive(of));
+    table.evolve(vec![field(1, "id", PrimitiveType::Int), field(2, "d", PrimitiveType::Timestamp)]);
+    let deletes = table.equality_deletes(&["d"], "2020-01-02T00:00:00", None);
+    table.commit(Vec::new(), vec![deletes]).await;
+    assert_eq!(table.rows().await.len(), 1);
+    assert!(table.rows().await[0].starts_with("1|2020-01-01"));
+}
