@@ -431,7 +431,7 @@ fn a_table_elsewhere_makes_its_iceberg_table_when_it_is_used() {
         (&format!("CREATE TABLE wrong (id INT, w INT) {}", with(", 'catalog-table' = 't'")), "ok"),
         ("SELECT * FROM wrong", "ValidationException: table 'default_catalog.default_database.wrong' does not fit 'default_database.t': there is no column 'w'"),
         (&format!("CREATE TABLE other (id STRING) {}", with(", 'catalog-table' = 't'")), "ok"),
-        ("SELECT * FROM other", "ValidationException: table 'default_catalog.default_database.other' does not fit 'default_database.t': column 'id' is int there, not STRING"),
+        ("SELECT * FROM other", "ValidationException: table 'default_catalog.default_database.other' does not fit 'default_database.t': column 'id' is INT there, not STRING"),
         (&format!("CREATE TABLE computed (id INT, w AS id + 1) {}", with("")), "ok"),
         ("SELECT * FROM computed", "UnsupportedOperationException: Creating table with computed columns is not supported yet."),
         ("SHOW TABLES FROM ice.default_database", "t"),

@@ -25,7 +25,7 @@ impl Lake {
             ("ALTER TABLE ice.db.t ADD v STRING", "ok"),
             ("INSERT INTO ice.db.t VALUES (3, 'c')", "job"),
         ]);
-        Lake { session, folder: folder }
+        Lake { session, folder }
     }
 
     /// Returns the snapshots of `t`, oldest first.
@@ -192,6 +192,22 @@ fn a_table_that_is_declared_coarser_has_times_that_are_rounded_down() {
         ),
         ("SELECT COUNT(*) FROM x WHERE ts < TIMESTAMP '1970-01-01 00:00:00'", "2"),
         ("SELECT MIN(ts), MAX(ts) FROM x", "1969-12-31 23:59:58.000|1970-01-01 00:00:00.000"),
+    ]);
+}
+
+#[test]
+fn a_value_that_a_declaration_has_no_room_for_is_named() {
+    let mut lake = Lake::new();
+    let warehouse = lake.folder.path().display().to_string();
+    lake.session.expect(&[
+        ("CREATE TABLE ice.db.n (i INT)", "ok"),
+        ("INSERT INTO ice.db.n VALUES (1), (99999)", "job"),
+        (
+            &format!("CREATE TABLE x (i SMALLINT) WITH ('connector' = 'iceberg', 'catalog-name' = 'ice', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{warehouse}', 'catalog-database' = 'db', 'catalog-table' = 'n')"),
+            "ok",
+        ),
+        ("SELECT i FROM x", "IOException: a value of column 'i' is too large for SMALLINT"),
+        ("SELECT i FROM x WHERE i < 5", "IOException: a value of column 'i' is too large for SMALLINT"),
     ]);
 }
 

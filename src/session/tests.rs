@@ -518,3 +518,34 @@ async fn a_join_that_makes_billions_of_rows_is_cancelled_at_once() {
         tokio::task::yield_now().await;
     }
 }
+
+#[tokio::test]
+async fn an_iceberg_catalog_says_what_of_a_definition_has_no_effect_yet() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut session = TestSession::new();
+    let catalog = format!(
+        "CREATE CATALOG ice WITH ('type' = 'iceberg', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{}')",
+        folder.path().display()
+    );
+    let no_connector = "note: 'connector' = 'datagen' has no effect: all tables of this catalog are Iceberg tables. CREATE TEMPORARY TABLE makes one of another connector.";
+    let appended_only = "note: Rows of a table of format version 3 can only be added yet: jobs that change or delete rows need 'format-version' = '2'.";
+    let leave_files =
+        "UnsupportedOperationException: ALTER TABLE DROP PARTITION is not supported for table 'ice.db.p'";
+    session
+        .expect(&[
+            (&catalog, "ok"),
+            ("CREATE DATABASE ice.db", "ok"),
+            ("USE ice.db", "ok"),
+            ("CREATE TABLE d (id INT) WITH ('connector' = 'datagen')", no_connector),
+            ("CREATE TEMPORARY TABLE t (id INT) WITH ('connector' = 'datagen')", "ok"),
+            ("CREATE TABLE k (id INT, PRIMARY KEY (id) NOT ENFORCED)", "ok"),
+            ("ALTER TABLE k SET ('format-version' = '3')", appended_only),
+            ("CREATE TABLE a (id INT) WITH ('format-version' = '3')", "ok"),
+            ("CREATE TABLE p (id INT, d INT) PARTITIONED BY (d)", "ok"),
+            ("ALTER TABLE p DROP PARTITION (d = 1)", leave_files),
+        ])
+        .await;
+    let text = "ALTER TABLE p DROP PARTITION (d = 1)";
+    let refused = session.0.execute(&parse_statement(text).unwrap(), text).await.unwrap_err();
+    assert!(refused.hint_text().unwrap().starts_with("Leave the files alone"), "{refused:?}");
+}

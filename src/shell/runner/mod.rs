@@ -56,6 +56,15 @@ pub(crate) struct Runner {
     settings: RunnerSettings,
 }
 
+/// What became of the job of a statement that Ctrl-C ended.
+const STOPPED_JOB: &str =
+    "The statement's job is stopped: what a streaming job has read is written, of a batch job nothing is.";
+
+/// Returns whether a statement starts a job and may wait for it.
+fn starts_job(statement: &Statement) -> bool {
+    matches!(statement, Statement::Insert(_) | Statement::StatementSet(_) | Statement::EndStatementSet)
+}
+
 impl Runner {
     /// Creates a runner.
     pub(crate) fn new(
@@ -154,7 +163,7 @@ impl Runner {
             Some(result) => self.print(result?, started),
             None => {
                 let error = Error::interrupted("sleep interrupted");
-                self.report(error, None);
+                self.report(if starts_job(&statement) { error.hint(STOPPED_JOB) } else { error }, None);
                 Ok(Outcome::Interrupted)
             }
         }

@@ -11,7 +11,7 @@ use super::table_schema::is_same_type;
 use crate::catalog::{Catalog, CatalogDatabase, CatalogTable, ObjectPath, TableHandle};
 use crate::connector::FactoryContext;
 use crate::connector::iceberg::read_options::check_names;
-use crate::connector::iceberg::type_mapping::to_iceberg;
+use crate::connector::iceberg::type_mapping::{to_flink, to_iceberg};
 use crate::error::{Error, ErrorKind, FlinkClass, Result};
 use crate::options::{ConfigOption, OptionDef};
 use crate::schema::TableSchema;
@@ -114,7 +114,7 @@ fn check_columns(declared: &TableSchema, schema: &Schema) -> Result<(), String> 
             return Err(format!(
                 "column '{}' is {} there, not {}",
                 column.name,
-                field.field_type,
+                to_flink(&field.field_type, false).summary(),
                 column.data_type.summary()
             ));
         }

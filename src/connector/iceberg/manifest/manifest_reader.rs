@@ -159,8 +159,10 @@ impl ManifestReader {
     }
 
     async fn files_of(&self, manifest: &ManifestFile) -> Result<Arc<Vec<ManifestedFile>>> {
-        let location = manifest.manifest_path.as_str();
-        if let Some(known) = MANIFESTS.get(location) {
+        // A table that was made anew, or put back from a copy, may have another manifest under the same name.
+        let (location, snapshot) = (manifest.manifest_path.as_str(), manifest.added_snapshot_id);
+        let key = format!("{location} of {} bytes, snapshot {snapshot}", manifest.manifest_length);
+        if let Some(known) = MANIFESTS.get(&key) {
             return Ok(known);
         }
         let (entries, _) = self.parse(manifest).await?;
@@ -168,7 +170,7 @@ impl ManifestReader {
             entries.into_iter().map(|entry| manifested(entry, manifest)).collect();
         let weight = listed.iter().map(weight).sum();
         let listed = Arc::new(listed);
-        MANIFESTS.insert(location, Arc::clone(&listed), weight);
+        MANIFESTS.insert(&key, Arc::clone(&listed), weight);
         Ok(listed)
     }
 

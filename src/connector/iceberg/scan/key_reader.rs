@@ -161,7 +161,7 @@ impl KeyRead {
         }
         let schema = Schema::new(columns.iter().map(|column| Arc::clone(&column.field)).collect::<Vec<_>>());
         let parquet = ParquetFiles::new(table.files().clone(), ReadContext::new(table, None));
-        let mapping = name_mapping(metadata)?;
+        let mapping = name_mapping(table)?;
         Ok(KeyRead {
             files,
             columns,

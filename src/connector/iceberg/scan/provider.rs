@@ -151,7 +151,8 @@ impl IcebergTableProvider {
         let wanted = self.wanted(&columns, projection, filters);
         let statistics = statistics::of_scan(&planned.files, &columns, &wanted);
         // Without conditions of its own a query may still have such that become known while it runs.
-        let filters_rows = filters.is_empty() || !leave_most(filters, &columns, &statistics);
+        let filters_rows = (filters.is_empty() || !leave_most(filters, &columns, &statistics))
+            && !columns.iter().any(ReadColumn::may_not_fit);
         let files = self.partitioned_files(planned.files, &columns, &wanted, &context)?;
         let row_groups = |file: &PartitionedFile| {
             let extensions = file.extensions.as_ref()?;
@@ -179,6 +180,7 @@ impl IcebergTableProvider {
                 let of_snapshot = self.target.schema.as_struct().field_by_id(*id);
                 // A column that no schema knows is reported where the deletes are read.
                 let Some(field) = of_snapshot.or_else(|| column_of_any_schema(metadata, *id)) else {
+                    self.refuse_field_of_row(*id)?;
                     continue;
                 };
                 let key = ReadColumn::of_key(field)?;
@@ -191,6 +193,17 @@ impl IcebergTableProvider {
             }
         }
         Ok(columns)
+    }
+
+    /// Refuses equality deletes that compare what lies within a column.
+    fn refuse_field_of_row(&self, id: i32) -> Result<()> {
+        let mut schemas = self.table.metadata().schemas_iter();
+        let Some(name) = schemas.find_map(|schema| schema.name_by_field_id(id)) else { return Ok(()) };
+        Err(Error::unsupported(format!(
+            "equality deletes of table '{}' compare field '{name}', which lies within a column",
+            self.table.ident()
+        ))
+        .hint("Let the engine that wrote them rewrite the table's deletes."))
     }
 
     /// Says of which columns statistics are wanted.
@@ -232,7 +245,7 @@ impl IcebergTableProvider {
     /// Makes what all files of a scan share.
     fn scan_state(&self, columns: Arc<[ReadColumn]>, context: ReadContext) -> Result<Arc<ScanState>> {
         let files = ParquetFiles::new(self.table.files().clone(), context);
-        let mapping = name_mapping(self.table.metadata())?;
+        let mapping = name_mapping(&self.table)?;
         let by_id = columns.iter().map(|column| (column.id, column.clone())).collect();
         Ok(Arc::new(ScanState {
             columns,

@@ -77,9 +77,21 @@ impl HadoopCatalog {
     async fn existing_namespace(&self, namespace: &NamespaceIdent) -> Result<String> {
         let folder = self.namespace_folder(namespace)?;
         if !self.files.folder_exists(&folder).await? || self.is_table(&folder).await? {
+            self.existing_warehouse(&namespace.to_string()).await?;
             return Err(no_namespace(&namespace.to_string()));
         }
         Ok(folder)
+    }
+
+    /// Fails for a warehouse that is not there, as for a namespace in it.
+    async fn existing_warehouse(&self, namespace: &str) -> Result<()> {
+        if self.files.folder_exists(&self.warehouse).await? {
+            return Ok(());
+        }
+        Err(no_namespace(namespace).hint(format!(
+            "There is no folder '{}'. If it is the right warehouse, CREATE DATABASE makes it.",
+            self.warehouse
+        )))
     }
 
     /// Returns whether a folder is a table's, be it a damaged one.
@@ -94,9 +106,7 @@ impl HadoopCatalog {
             self.existing_namespace(parent).await?;
             return Ok(Vec::new());
         }
-        if !self.files.folder_exists(&self.warehouse).await? {
-            return Err(no_namespace(""));
-        }
+        self.existing_warehouse("").await?;
         let mut namespaces = Vec::new();
         for entry in self.files.list(&self.warehouse).await? {
             let folder = format!("{}/{}", self.warehouse, entry.name);

@@ -12,6 +12,7 @@ use datafusion::common::ScalarValue;
 
 use crate::connector::iceberg::type_mapping::arrow_type_name;
 use crate::connector::iceberg::value_cast::cast_values;
+use crate::error::Error;
 
 /// How an array becomes one of the wanted type.
 #[derive(Debug, Clone, PartialEq)]
@@ -85,11 +86,19 @@ impl Conversion {
     ) -> Result<ArrayRef, ArrowError> {
         match &self.step {
             Step::Keep => Ok(Arc::clone(array)),
-            Step::Cast => cast_values(array, self.target.data_type()),
+            Step::Cast => cast_values(array, self.target.data_type()).map_err(|error| self.misfit(error)),
             Step::Struct(fields) => self.apply_to_struct(fields, array),
             Step::List(element) => self.apply_to_list(element, array),
             Step::Map(key, value) => self.apply_to_map(key, value, array),
         }
+    }
+
+    /// Makes the error of a value that the wanted type cannot hold: that of the file can, so the file is sound.
+    fn misfit(&self, error: ArrowError) -> ArrowError {
+        let (name, target) = (self.target.name(), arrow_type_name(self.target.data_type()));
+        let misfit = Error::data(format!("a value of column '{name}' is too large for {target}"))
+            .hint("Declare the column with the type that it has in the Iceberg table.");
+        ArrowError::ExternalError(Box::new(misfit.caused_by(error)))
     }
 
     fn apply_to_struct(&self, fields: &[StructField], array: &ArrayRef) -> Result<ArrayRef, ArrowError> {

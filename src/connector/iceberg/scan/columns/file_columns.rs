@@ -8,11 +8,12 @@ use std::sync::Arc;
 use arrow::datatypes::{DataType as ArrowType, Field, FieldRef, Fields};
 use arrow::error::ArrowError;
 use datafusion::common::ScalarValue;
-use iceberg::spec::{DEFAULT_SCHEMA_NAME_MAPPING, MappedField, NameMapping, TableMetadata};
+use iceberg::spec::{DEFAULT_SCHEMA_NAME_MAPPING, MappedField, NameMapping};
 use parquet::arrow::PARQUET_FIELD_ID_META_KEY;
 
 use super::conversion::{Conversion, Step, StructField};
 use super::read_column::{Children, ReadColumn};
+use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::iceberg::type_mapping::arrow_type_name;
 use crate::error::{Error, Result};
 
@@ -44,11 +45,13 @@ pub(in crate::connector::iceberg::scan) enum ColumnSource {
 /// # Errors
 /// The property cannot be parsed.
 pub(in crate::connector::iceberg::scan) fn name_mapping(
-    metadata: &TableMetadata,
+    table: &IcebergTable,
 ) -> Result<Option<Arc<NameMapping>>> {
-    let Some(text) = metadata.properties().get(DEFAULT_SCHEMA_NAME_MAPPING) else { return Ok(None) };
+    let Some(text) = table.metadata().properties().get(DEFAULT_SCHEMA_NAME_MAPPING) else { return Ok(None) };
     let mapping = serde_json::from_str(text).map_err(|error| {
-        Error::data(format!("table property '{DEFAULT_SCHEMA_NAME_MAPPING}' holds no name mapping"))
+        let ident = table.ident();
+        Error::data(format!("property '{DEFAULT_SCHEMA_NAME_MAPPING}' of table '{ident}' holds no name mapping"))
+            .hint(format!("ALTER TABLE … RESET ('{DEFAULT_SCHEMA_NAME_MAPPING}') takes it away: only files without field ids need one."))
             .caused_by(error)
     })?;
     Ok(Some(Arc::new(mapping)))

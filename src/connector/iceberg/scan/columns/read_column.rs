@@ -61,6 +61,12 @@ impl ReadColumn {
         }
     }
 
+    /// Returns whether a stored value may be too large for what the column is declared as. DataFusion's reader makes text of an error
+    /// that comes from evaluating a condition, so that its kind and its hint are lost.
+    pub(in crate::connector::iceberg::scan) fn may_not_fit(&self) -> bool {
+        matches!(self.field.data_type(), ArrowType::Int8 | ArrowType::Int16)
+    }
+
     /// Reads a field as a given Arrow type: what a table declares for it. Fields of structs are found by name.
     ///
     /// # Errors
