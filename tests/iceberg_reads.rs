@@ -151,6 +151,7 @@ fn counts_and_bounds_are_answered_without_the_data_files() {
     lake.session.expect(&[
         ("SELECT COUNT(*), MIN(id), MAX(id), COUNT(id) FROM ice.db.t", "3|1|3|3"),
         ("SELECT MAX(id) - MIN(id), COUNT(id) AS c FROM ice.db.t", "2|3"),
+        ("SELECT COUNT(*), MIN(id) FROM ice.db.t LIMIT 1000", "3|1"),
     ]);
     let refused = lake.session.rows("SELECT MAX(id + 0) FROM ice.db.t").unwrap_err();
     assert!(refused.starts_with("data file ") && refused.ends_with(" is missing"), "{refused}");
@@ -226,6 +227,12 @@ fn the_least_numbers_are_found_in_partitions_that_have_overflown() {
             (&format!("SELECT i FROM ice.db.p{column} WHERE i > 0"), "5"),
         ]);
     }
+    let first = i64::from(i32::MIN) + 3;
+    lake.session.expect(&[
+        ("ALTER TABLE ice.db.pINT MODIFY i BIGINT", "ok"),
+        (&format!("SELECT i FROM ice.db.pINT WHERE i = {first}"), &first.to_string()),
+        ("SELECT COUNT(*) FROM ice.db.pINT WHERE i < 0", "3"),
+    ]);
 }
 
 #[test]

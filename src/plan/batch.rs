@@ -33,7 +33,7 @@ const BATCH_ROWS: usize = 8192;
 /// Inputs below this many bytes are not worth several partitions, and one keeps the order of the rows.
 const PARALLEL_BYTES_MIN: u64 = 16 << 20;
 
-/// How many batches are made before they are asked for.
+/// How many batches wait to be asked for, beside the one that is made meanwhile.
 const BATCHES_AHEAD: usize = 1;
 
 /// A bounded query, ready to run.
@@ -92,20 +92,28 @@ impl BatchQuery {
         ScanProgress::of(&self.physical)
     }
 
-    /// Starts the query. Dropping the stream cancels it; it runs as a task of its own, so that nobody who waits for it waits for an
-    /// operator that computes for long.
+    /// Starts the query. Dropping the stream cancels it. In a runtime of several threads it is a task of its own, so that nobody who
+    /// waits for its rows waits for an operator that computes for long.
     pub(crate) fn execute(self) -> Result<BoxStream<'static, Result<RecordBatch>>> {
         let stream = spawn_buffered(execute_stream(self.physical, self.task)?, BATCHES_AHEAD);
         Ok(stream.map(|batch| batch.map_err(Error::from)).boxed())
     }
 }
 
-/// Returns the rules that choose how a plan is executed. Where rows are counted off, no count may be taken from statistics: DataFusion
-/// takes an estimate of no more rows than an OFFSET passes over for the knowledge that none is left.
+/// Returns the rules that choose how a plan is executed. What is aggregated of rows that were counted off is not taken from statistics:
+/// DataFusion takes an estimate of no more rows than an OFFSET passes over for the knowledge that none is left.
 fn physical_rules(plan: &LogicalPlan) -> Result<Vec<Arc<dyn PhysicalOptimizerRule + Send + Sync>>> {
-    let counts_off = plan.exists(|node| Ok(matches!(node, LogicalPlan::Limit(_))))?;
+    let counts_off = |node: &LogicalPlan| match node {
+        LogicalPlan::Limit(_) => true,
+        LogicalPlan::Sort(sort) => sort.fetch.is_some(),
+        _ => false,
+    };
+    let aggregates_rest = plan.exists(|node| match node {
+        LogicalPlan::Aggregate(_) => node.exists(|below| Ok(counts_off(below))),
+        _ => Ok(false),
+    })?;
     let mut rules = PhysicalOptimizer::new().rules;
-    rules.retain(|rule| !counts_off || rule.name() != "aggregate_statistics");
+    rules.retain(|rule| !aggregates_rest || rule.name() != "aggregate_statistics");
     Ok(rules)
 }
 

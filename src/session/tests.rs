@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use chrono_tz::Tz;
 use futures::{FutureExt, StreamExt};
@@ -490,6 +491,16 @@ async fn a_batch_query_tells_how_much_it_has_read() {
     assert_eq!(progress(), super::QueryProgress { rows: 3, bytes: 6, fraction: Some(1.0) });
 }
 
+/// Waits until something holds, and fails if it takes longer than anything of that kind.
+async fn until(what: &str, holds: impl Fn() -> bool) {
+    let waited = tokio::time::timeout(Duration::from_secs(60), async {
+        while !holds() {
+            tokio::task::yield_now().await;
+        }
+    });
+    waited.await.unwrap_or_else(|_| panic!("not yet: {what}"));
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_join_that_makes_billions_of_rows_is_cancelled_at_once() {
     let mut session = TestSession::with(&[("execution.runtime-mode", "batch")]);
@@ -510,13 +521,9 @@ async fn a_join_that_makes_billions_of_rows_is_cancelled_at_once() {
     assert!(query.stream.next().now_or_never().is_none());
     let read = query.progress.take().unwrap();
     // One side is in memory then, and the other one meets it.
-    while read().rows <= 100_000 {
-        tokio::task::yield_now().await;
-    }
+    until("one side is read", || read().rows > 100_000).await;
     drop(query);
-    while tasks() > before {
-        tokio::task::yield_now().await;
-    }
+    until("the tasks of the query have ended", || tasks() <= before).await;
 }
 
 #[tokio::test]
@@ -540,6 +547,8 @@ async fn an_iceberg_catalog_says_what_of_a_definition_has_no_effect_yet() {
             ("CREATE TEMPORARY TABLE t (id INT) WITH ('connector' = 'datagen')", "ok"),
             ("CREATE TABLE k (id INT, PRIMARY KEY (id) NOT ENFORCED)", "ok"),
             ("ALTER TABLE k SET ('format-version' = '3')", appended_only),
+            ("ALTER TABLE k ADD (v INT)", "ok"),
+            ("CREATE TABLE IF NOT EXISTS k (id INT) WITH ('connector' = 'datagen')", "ok"),
             ("CREATE TABLE a (id INT) WITH ('format-version' = '3')", "ok"),
             ("CREATE TABLE p (id INT, d INT) PARTITIONED BY (d)", "ok"),
             ("ALTER TABLE p DROP PARTITION (d = 1)", leave_files),

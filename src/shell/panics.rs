@@ -1,18 +1,16 @@
 //! Bugs of ours: a panic becomes an error that asks for a report, and the shell goes on.
 
 use std::any::Any;
-use std::cell::RefCell;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
+use std::sync::{Mutex, PoisonError};
 
 use futures::FutureExt;
 
 use crate::error::{Error, Result};
 
-thread_local! {
-    /// Where the last panic of this thread happened; the payload that unwinding carries does not say.
-    static PLACE: RefCell<Option<String>> = const { RefCell::new(None) };
-}
+/// Where the last panic happened; the payload that unwinding carries, often to another thread, does not say.
+static PLACE: Mutex<Option<String>> = Mutex::new(None);
 
 /// Makes panics silent: they are logged, and whoever catches one prints it.
 pub(crate) fn install_hook() {
@@ -20,7 +18,7 @@ pub(crate) fn install_hook() {
         let place = info.location().map(ToString::to_string);
         tracing::error!("{info}");
         tracing::debug!("{}", std::backtrace::Backtrace::force_capture());
-        PLACE.with(|cell| cell.replace(place));
+        *PLACE.lock().unwrap_or_else(PoisonError::into_inner) = place;
     }));
 }
 
@@ -41,7 +39,8 @@ pub(crate) fn to_error(payload: &(dyn Any + Send)) -> Error {
         .map(|text| (*text).to_owned())
         .or_else(|| payload.downcast_ref::<String>().cloned())
         .unwrap_or_else(|| "no message".to_owned());
-    let place = PLACE.with(RefCell::take).map_or(String::new(), |place| format!(" ({place})"));
+    let place = PLACE.lock().unwrap_or_else(PoisonError::into_inner).take();
+    let place = place.map_or(String::new(), |place| format!(" ({place})"));
     Error::internal(format!("internal error: {message}{place}"))
 }
 

@@ -36,7 +36,7 @@ pub(super) fn text(expr: &Expr) -> String {
             format!("{} {} {}", operand(&binary.left), binary.op, operand(&binary.right))
         }
         Expr::Not(inner) => format!("NOT {}", operand(inner)),
-        Expr::Negative(inner) => format!("-{}", operand(inner)),
+        Expr::Negative(inner) => negated(inner),
         Expr::IsNull(inner) => format!("{} IS NULL", operand(inner)),
         Expr::IsNotNull(inner) => format!("{} IS NOT NULL", operand(inner)),
         Expr::IsTrue(inner) => format!("{} IS TRUE", operand(inner)),
@@ -78,7 +78,7 @@ fn function_text(call: &ScalarFunction) -> String {
         [left, right] if let Some(symbol) = infix(name) => {
             format!("{} {symbol} {}", operand(left), operand(right))
         }
-        [value] if name == "negate" => format!("-{}", operand(value)),
+        [value] if name == "negate" => negated(value),
         // The guard's second argument is the column's name, which only its error shows.
         [value, _] if name == "NOT NULL" => text(value),
         [value] if let Some(target) = cast_target(call) => format!("{name}({} AS {target})", text(value)),
@@ -86,9 +86,15 @@ fn function_text(call: &ScalarFunction) -> String {
     }
 }
 
+/// Writes the negative of an operand; two signs side by side would begin a comment.
+fn negated(value: &Expr) -> String {
+    let operand = operand(value);
+    if operand.starts_with('-') { format!("-({operand})") } else { format!("-{operand}") }
+}
+
 /// Returns what stands between two operands: the kernels of one operator differ by a word before its sign or behind it.
 fn infix(name: &str) -> Option<&str> {
-    let is_sign = |word: &&str| !word.starts_with(|c: char| c.is_alphabetic());
+    let is_sign = |word: &&str| word.starts_with(|c: char| !c.is_alphabetic());
     let is_words = name.starts_with("IS ") || name.contains("LIKE");
     if is_words { Some(name) } else { name.split(' ').find(is_sign) }
 }
@@ -149,6 +155,7 @@ mod tests {
         let sets =
             GroupingSet::GroupingSets(vec![vec![col("a#1"), col("b#2")], vec![col("a#1")], Vec::new()]);
         assert_eq!(text(&Expr::GroupingSet(sets)), "GROUPING SETS ((a, b), (a), ())");
+        assert_eq!(text(&Expr::Negative(Box::new(Expr::Negative(Box::new(col("a#1")))))), "-(-a)");
         assert_eq!(text(&cast(col("a#1"), ArrowType::Int64)), "CAST(a AS BIGINT)");
     }
 }

@@ -34,7 +34,8 @@ impl Session {
             change => changed_table(&identifier, table.clone(), reader, change),
         };
         let (changed, steps) = changed.map_err(|error| error.at(alter.name.span))?;
-        let caution = self.caution(&identifier, &changed).await?;
+        let before = self.caution(&identifier, table).await?;
+        let caution = self.caution(&identifier, &changed).await?.filter(|_| before.is_none());
         let altered = self.catalogs.alter_table(&identifier, changed, &steps).await;
         altered.map_err(|error| error.at(alter.name.span))?;
         Ok(caution.map_or(StatementResult::Done, StatementResult::DoneWithNote))

@@ -31,7 +31,8 @@ impl Session {
         }
         let identifier = self.resolve(&create.name)?;
         let table = self.define_table(create, &identifier, text).await?;
-        let caution = match create.temporary {
+        let is_there = create.if_not_exists && self.catalogs.permanent_object(&identifier).await?.is_some();
+        let caution = match create.temporary || is_there {
             true => None,
             false => self.caution(&identifier, &table).await?,
         };

@@ -55,11 +55,15 @@ impl Session {
         let table = self.define_table(&definition, &identifier, text).await?;
         let insert = insert_of(create, query, &columns);
         if self.gives_connector(&identifier).await? {
+            let caution = self.caution(&identifier, &table).await?;
             // What the sink needs is loaded from a table that exists. Where filling it fails, it stays, as in Flink.
             self.catalogs
                 .create_object(&identifier, CatalogObject::Table(table), false)
                 .await
                 .map_err(|error| error.at(create.name.span))?;
+            if let Some(caution) = caution {
+                self.warn(&caution);
+            }
             return self.execute_insert(&insert).await;
         }
         let planner = Planner::new(&self.catalogs, &self.config)?;

@@ -62,7 +62,11 @@ const STOPPED_JOB: &str =
 
 /// Returns whether a statement starts a job and may wait for it.
 fn starts_job(statement: &Statement) -> bool {
-    matches!(statement, Statement::Insert(_) | Statement::StatementSet(_) | Statement::EndStatementSet)
+    match statement {
+        Statement::Insert(_) | Statement::StatementSet(_) | Statement::EndStatementSet => true,
+        Statement::CreateTable(create) => create.query.is_some(),
+        _ => false,
+    }
 }
 
 impl Runner {

@@ -4,6 +4,7 @@ use iceberg::spec::{PartitionSpec, Schema, Transform, UnboundPartitionSpec};
 
 use crate::catalog::partition_column;
 use crate::connector::iceberg::error::from_iceberg;
+use crate::connector::iceberg::type_mapping::to_flink;
 use crate::error::{Error, FlinkClass, Result};
 
 /// Returns the fields of a spec as text. A field that was dropped from a table of format version 1 is not shown.
@@ -38,14 +39,20 @@ pub(super) fn partition_spec(keys: &[String], schema: &Schema) -> Result<Unbound
         if transform.result_type(&field.field_type).is_err() {
             return Err(Error::validation(format!(
                 "column '{column}' of type {} cannot partition a table by {key}",
-                field.field_type
+                to_flink(&field.field_type, false).summary()
             ))
             .hint(types_of(transform)));
         }
         let name = field_name(transform, column, &|name| {
             schema.field_by_name(name).is_some() || names.iter().any(|taken| taken == name)
         });
-        spec = spec.add_partition_field(column, &name, transform).map_err(from_iceberg)?;
+        spec = spec.add_partition_field(column, &name, transform).map_err(|error| {
+            Error::validation(format!(
+                "{key} says nothing new of column '{column}', which partitions the table already"
+            ))
+            .hint("Of years, months, days and hours of one column the finest is enough.")
+            .caused_by(error)
+        })?;
         names.push(name);
     }
     Ok(spec.build().map_err(from_iceberg)?.into_unbound())
@@ -161,16 +168,16 @@ mod tests {
     fn what_does_not_fit_is_refused_by_name() {
         let refusal = |key: &str| partition_spec(&keys(&[key]), &schema()).unwrap_err();
         let error = refusal("bucket(4, d)");
-        assert_eq!(error.message(), "column 'd' of type double cannot partition a table by bucket(4, d)");
+        assert_eq!(error.message(), "column 'd' of type DOUBLE cannot partition a table by bucket(4, d)");
         assert!(error.hint_text().is_some());
         assert!(refusal("days(s)").hint_text().unwrap().starts_with("years, months and days take"));
-        assert!(refusal("l").message().contains("of type list"));
+        assert!(refusal("l").message().contains("of type ARRAY<"));
         assert_eq!(
             refusal("bucket(0, id)").message(),
             "bucket takes a number above 0, not '0': bucket(0, id)"
         );
         assert!(refusal("nope").message().contains("'nope' not defined"));
         let twice = partition_spec(&keys(&["days(ts)", "hours(ts)"]), &schema());
-        assert!(twice.unwrap_err().message().contains("redundant"));
+        assert!(twice.unwrap_err().message().contains("says nothing new of column"));
     }
 }

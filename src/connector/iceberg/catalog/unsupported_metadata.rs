@@ -53,7 +53,51 @@ pub(super) fn reason(metadata: &Value) -> Option<Reason> {
     let lost = fields.iter().find(|(_, field)| {
         field.get("source-id").and_then(Value::as_i64).is_some_and(|id| !ids.contains(&id))
     });
-    lost.map(|(kind, field)| Reason::Damaged(format!("{}: no schema has that column", named(kind, field))))
+    if let Some((kind, field)) = lost {
+        return Some(Reason::Damaged(format!("{}: no schema has that column", named(kind, field))));
+    }
+    let has_no_id = |(kind, field): &&(&str, &Value)| *kind == "partition" && field.get("field-id").is_none();
+    if let Some((kind, field)) = fields.iter().find(has_no_id) {
+        let named = named(kind, field);
+        return Some(Reason::Unsupported(format!("{named} has no field id, as in old tables of version 1")));
+    }
+    missing_key(metadata).map(Reason::Damaged)
+}
+
+/// Keys that metadata of each format version must have; of several behind a bar one is enough.
+const REQUIRED: [&[&str]; 3] = [
+    &["location", "last-updated-ms", "last-column-id", "schema|schemas", "partition-spec|partition-specs"],
+    &[
+        "location",
+        "table-uuid",
+        "last-updated-ms",
+        "last-column-id",
+        "last-sequence-number",
+        "schemas",
+        "current-schema-id",
+        "partition-specs",
+        "default-spec-id",
+        "last-partition-id",
+        "sort-orders",
+        "default-sort-order-id",
+    ],
+    &["next-row-id"],
+];
+
+/// Finds a key that the format's version requires, or a UUID that is none.
+fn missing_key(metadata: &Value) -> Option<String> {
+    let required: Vec<&str> = match metadata.get("format-version").and_then(Value::as_u64) {
+        None => return Some("it has no 'format-version'".to_owned()),
+        Some(1) => REQUIRED[0].to_vec(),
+        Some(2) => REQUIRED[1].to_vec(),
+        Some(_) => REQUIRED[1..].concat(),
+    };
+    let is_there = |keys: &&&str| keys.split('|').any(|key| metadata.get(key).is_some());
+    if let Some(missing) = required.iter().find(|keys| !is_there(keys)) {
+        return Some(format!("it has no '{}'", missing.replace('|', "' or '")));
+    }
+    let uuid = metadata.get("table-uuid").and_then(Value::as_str)?;
+    uuid::Uuid::parse_str(uuid).is_err().then(|| format!("its 'table-uuid' is '{uuid}', which is no UUID"))
 }
 
 /// Finds a bucket or truncate without a width, which the crate takes and divides by.
@@ -110,6 +154,9 @@ mod tests {
 
     fn with(field: &Value, partition: &Value) -> Value {
         json!({
+            "format-version": 2, "location": "file:/t", "table-uuid": "fb072c92-a02b-11e9-ae9c-1bb7bc9eca94",
+            "last-updated-ms": 0, "last-column-id": 2, "last-sequence-number": 0, "current-schema-id": 0,
+            "default-spec-id": 0, "last-partition-id": 1000, "sort-orders": [], "default-sort-order-id": 0,
             "schemas": [{"type": "struct", "fields": [{"id": 1, "name": "a", "type": "long"}, field]}],
             "partition-specs": [{"spec-id": 0, "fields": [partition]}],
         })
@@ -117,7 +164,10 @@ mod tests {
 
     fn by_type(of: &Value) -> Option<Reason> {
         let field = json!({"id": 2, "name": "v", "type": of});
-        reason(&with(&field, &json!({"source-id": 1, "name": "p", "transform": "identity"})))
+        reason(&with(
+            &field,
+            &json!({"source-id": 1, "field-id": 1000, "name": "p", "transform": "identity"}),
+        ))
     }
 
     fn unsupported(text: &str) -> Option<Reason> {
@@ -145,7 +195,10 @@ mod tests {
     fn a_transform_that_is_not_known_is_named_with_its_field_and_column() {
         let field = json!({"id": 2, "name": "v", "type": "int"});
         let by = |source: i64, transform: &str| {
-            reason(&with(&field, &json!({"source-id": source, "name": "p", "transform": transform})))
+            reason(&with(
+                &field,
+                &json!({"source-id": source, "field-id": 1000, "name": "p", "transform": transform}),
+            ))
         };
         assert_eq!(by(2, "bucket[4]"), None);
         for transform in ["foo", "zorder[3]", "bucket[x]"] {
@@ -156,6 +209,33 @@ mod tests {
         assert_eq!(
             by(77, "identity"),
             Some(Reason::Damaged("partition field 'p' of column 77: no schema has that column".to_owned()))
+        );
+    }
+
+    #[test]
+    fn a_key_that_the_version_requires_is_named() {
+        let partition = json!({"source-id": 1, "field-id": 1000, "name": "p", "transform": "identity"});
+        let whole = with(&json!({"id": 2, "name": "v", "type": "int"}), &partition);
+        let damaged = |text: &str| Some(Reason::Damaged(text.to_owned()));
+        for key in ["last-column-id", "table-uuid", "sort-orders", "format-version"] {
+            let mut metadata = whole.clone();
+            metadata.as_object_mut().unwrap().remove(key);
+            assert_eq!(reason(&metadata), damaged(&format!("it has no '{key}'")));
+        }
+        let mut metadata = whole.clone();
+        metadata["table-uuid"] = json!("x");
+        assert_eq!(reason(&metadata), damaged("its 'table-uuid' is 'x', which is no UUID"));
+        metadata = whole.clone();
+        metadata["format-version"] = json!(3);
+        assert_eq!(reason(&metadata), damaged("it has no 'next-row-id'"));
+        let old =
+            json!({"format-version": 1, "location": "file:/t", "last-updated-ms": 0, "last-column-id": 1});
+        assert_eq!(reason(&old), damaged("it has no 'schema' or 'schemas'"));
+        let numberless = json!({"source-id": 1, "name": "p", "transform": "identity"});
+        let by_name = "partition field 'p' of column 'a' has no field id, as in old tables of version 1";
+        assert_eq!(
+            reason(&with(&json!({"id": 2, "name": "v", "type": "int"}), &numberless)),
+            unsupported(by_name)
         );
     }
 }

@@ -62,6 +62,8 @@ pub(super) struct IcebergFileSource {
     parquet: ParquetSource,
     projection: ProjectionExprs,
     scan: Arc<ScanState>,
+    /// Whether nearly all rows pass the conditions that are known before the query runs.
+    leaves_most: bool,
 }
 
 impl fmt::Debug for IcebergFileSource {
@@ -76,8 +78,9 @@ impl IcebergFileSource {
         parquet: ParquetSource,
         projection: ProjectionExprs,
         scan: Arc<ScanState>,
+        leaves_most: bool,
     ) -> IcebergFileSource {
-        IcebergFileSource { parquet, projection, scan }
+        IcebergFileSource { parquet, projection, scan, leaves_most }
     }
 
     /// Returns the source that was made of a Parquet source of the same kind.
@@ -286,9 +289,8 @@ impl OpenerState {
     /// Returns whether the reader may be kept from looking at conditions: they are evaluated above it, leave most rows and will not
     /// become narrower while the query runs.
     fn may_return_all_rows(&self) -> bool {
-        let parquet = &self.source.parquet;
-        let filters_rows = parquet.table_parquet_options().global.pushdown_filters;
-        parquet.filter().is_none_or(|filter| !filters_rows && !is_dynamic_physical_expr(&filter))
+        let IcebergFileSource { parquet, leaves_most, .. } = &self.source;
+        parquet.filter().is_none_or(|filter| *leaves_most && !is_dynamic_physical_expr(&filter))
     }
 
     fn named(&self, location: &str, error: DataFusionError) -> Error {

@@ -3,7 +3,7 @@
 use std::any::Any;
 use std::sync::Arc;
 
-use arrow::datatypes::{Field, Schema, SchemaRef};
+use arrow::datatypes::{DataType as ArrowType, Field, Schema, SchemaRef};
 use async_trait::async_trait;
 use datafusion::catalog::{Session, TableProvider};
 use datafusion::common::config::TableParquetOptions;
@@ -130,7 +130,7 @@ impl IcebergTableProvider {
     pub(super) fn read_file(&self, scan: &PreparedScan, file: LiveFile) -> Result<SendableRecordBatchStream> {
         let (columns, context) = (&scan.state.columns, scan.state.files.context());
         let files = self.partitioned_files(vec![file], columns, &vec![false; columns.len()], context)?;
-        let source = source(Arc::clone(&scan.state), &scan.projection, true);
+        let source = source(Arc::clone(&scan.state), &scan.projection, true, false);
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
             .with_file_groups(vec![FileGroup::new(files)])
             .build();
@@ -151,8 +151,8 @@ impl IcebergTableProvider {
         let wanted = self.wanted(&columns, projection, filters);
         let statistics = statistics::of_scan(&planned.files, &columns, &wanted);
         // Without conditions of its own a query may still have such that become known while it runs.
-        let filters_rows = (filters.is_empty() || !leave_most(filters, &columns, &statistics))
-            && !columns.iter().any(ReadColumn::may_not_fit);
+        let leaves_most = !filters.is_empty() && leave_most(filters, &columns, &statistics);
+        let filters_rows = !leaves_most && !self.may_not_fit(filters);
         let files = self.partitioned_files(planned.files, &columns, &wanted, &context)?;
         let row_groups = |file: &PartitionedFile| {
             let extensions = file.extensions.as_ref()?;
@@ -160,7 +160,7 @@ impl IcebergTableProvider {
             Some(file.live.data.file.split_offsets()?.to_vec())
         };
         let groups = deal(files, row_groups, partitions);
-        let source = source(self.scan_state(columns, context)?, projection, filters_rows);
+        let source = source(self.scan_state(columns, context)?, projection, filters_rows, leaves_most);
         // Files are opened through the table's own store; DataFusion only wants to know one.
         let config = FileScanConfigBuilder::new(ObjectStoreUrl::local_filesystem(), Arc::new(source))
             .with_file_groups(groups)
@@ -168,6 +168,16 @@ impl IcebergTableProvider {
             .with_statistics(statistics)
             .build();
         Ok(DataSourceExec::from_data_source(config))
+    }
+
+    /// Returns whether conditions look at a column whose stored values may be too large for what it is declared as. DataFusion's reader
+    /// makes text of an error that comes from evaluating a condition, so that its kind and its hint are lost.
+    fn may_not_fit(&self, filters: &[Expr]) -> bool {
+        let is_narrow = |name: &str| {
+            let field = self.schema.field_with_name(name);
+            field.is_ok_and(|field| matches!(field.data_type(), ArrowType::Int8 | ArrowType::Int16))
+        };
+        filters.iter().flat_map(Expr::column_refs).any(|column| is_narrow(&column.name))
     }
 
     /// Returns the table's columns, and behind them those that only equality deletes look at: keys are compared as Iceberg has them,
@@ -265,8 +275,13 @@ pub(super) struct PreparedScan {
 }
 
 /// Makes DataFusion's source of some columns of a scan. With `filters_rows` it evaluates conditions row by row; files, row groups and
-/// pages are ruled out in any case.
-fn source(scan: Arc<ScanState>, projection: &[usize], filters_rows: bool) -> IcebergFileSource {
+/// pages are ruled out in any case. `leaves_most` says that the conditions are hardly worth it.
+fn source(
+    scan: Arc<ScanState>,
+    projection: &[usize],
+    filters_rows: bool,
+    leaves_most: bool,
+) -> IcebergFileSource {
     let columns = &scan.columns;
     let fields: Vec<Field> = columns
         .iter()
@@ -280,7 +295,7 @@ fn source(scan: Arc<ScanState>, projection: &[usize], filters_rows: bool) -> Ice
     let exprs = ProjectionExprs::new(projection.iter().map(expr));
     let parquet = ParquetSource::new(Arc::new(Schema::new(fields)))
         .with_table_parquet_options(parquet_options(filters_rows));
-    IcebergFileSource::new(parquet, exprs, scan)
+    IcebergFileSource::new(parquet, exprs, scan, leaves_most)
 }
 
 /// A name that no column of a file has.

@@ -86,7 +86,12 @@ impl Conversion {
     ) -> Result<ArrayRef, ArrowError> {
         match &self.step {
             Step::Keep => Ok(Arc::clone(array)),
-            Step::Cast => cast_values(array, self.target.data_type()).map_err(|error| self.misfit(error)),
+            Step::Cast => {
+                cast_values(array, self.target.data_type()).map_err(|error| match array.data_type() {
+                    ArrowType::Int32 => self.misfit(error),
+                    _ => error,
+                })
+            }
             Step::Struct(fields) => self.apply_to_struct(fields, array),
             Step::List(element) => self.apply_to_list(element, array),
             Step::Map(key, value) => self.apply_to_map(key, value, array),

@@ -61,12 +61,6 @@ impl ReadColumn {
         }
     }
 
-    /// Returns whether a stored value may be too large for what the column is declared as. DataFusion's reader makes text of an error
-    /// that comes from evaluating a condition, so that its kind and its hint are lost.
-    pub(in crate::connector::iceberg::scan) fn may_not_fit(&self) -> bool {
-        matches!(self.field.data_type(), ArrowType::Int8 | ArrowType::Int16)
-    }
-
     /// Reads a field as a given Arrow type: what a table declares for it. Fields of structs are found by name.
     ///
     /// # Errors
@@ -97,7 +91,10 @@ fn children_of(nested: &NestedField, field: &FieldRef) -> Result<Children> {
                     nested.name,
                     target.name()
                 ))
-                .hint(format!("The Iceberg type of the column is {}.", nested.field_type))),
+                .hint(format!(
+                    "There the column is {}.",
+                    to_flink(&nested.field_type, nested.required).summary()
+                ))),
             };
             Children::Struct(targets.iter().map(column).collect::<Result<_>>()?)
         }
@@ -117,10 +114,10 @@ fn children_of(nested: &NestedField, field: &FieldRef) -> Result<Children> {
 }
 
 fn mismatch(nested: &NestedField, field: &FieldRef) -> Error {
+    let stored = to_flink(&nested.field_type, nested.required).summary();
     Error::validation(format!(
-        "column '{}' is declared with a type that its Iceberg type {} cannot be read as",
-        field.name(),
-        nested.field_type
+        "column '{}' is declared with a type that {stored}, which it is in the Iceberg table, cannot be read as",
+        field.name()
     ))
-    .hint(format!("Declare it as {}.", to_flink(&nested.field_type, nested.required).summary()))
+    .hint(format!("Declare it as {stored}."))
 }

@@ -42,23 +42,21 @@ fn project_monotonic(transform: &Transform, column: &PrimitiveType, test: &Test)
     Some(match test {
         Test::Less(value) | Test::LessOrEqual(value) => {
             let below = Test::LessOrEqual(higher(of(value)?));
-            match overflow(transform, column) {
-                Some((_, partition)) => {
-                    Test::Any(vec![below, Test::OneOf(vec![BoundValue::Number(partition)])])
-                }
-                None => below,
+            let partitions: Vec<BoundValue> =
+                overflows(transform, column).map(|(_, partition)| BoundValue::Number(partition)).collect();
+            match partitions.is_empty() {
+                true => below,
+                false => Test::Any(vec![below, Test::OneOf(partitions)]),
             }
         }
         Test::Greater(value) | Test::GreaterOrEqual(value) => Test::GreaterOrEqual(of(value)?),
         Test::OneOf(values) => {
             let mut projected = values.iter().map(of).collect::<Option<Vec<_>>>()?;
-            if let Some((least, partition)) = overflow(transform, column) {
-                let overflown =
-                    |value: &&mut BoundValue| matches!(value, BoundValue::Number(of) if *of < least);
-                projected
-                    .iter_mut()
-                    .filter(overflown)
-                    .for_each(|value| *value = BoundValue::Number(partition));
+            for (least, partition) in overflows(transform, column) {
+                let overflown = |value: &BoundValue| matches!(value, BoundValue::Number(of) if *of < least);
+                if projected.iter().any(overflown) {
+                    projected.push(BoundValue::Number(partition));
+                }
             }
             if is_temporal(transform) {
                 let shifted: Vec<_> = projected.iter().cloned().map(higher).collect();
@@ -72,16 +70,24 @@ fn project_monotonic(transform: &Transform, column: &PrimitiveType, test: &Test)
 }
 
 /// Returns the least value of a number's type and, where truncation leads below it, the partition of what does: writers let it overflow,
-/// as Java does.
-fn overflow(transform: &Transform, column: &PrimitiveType) -> Option<(i128, i128)> {
-    let Transform::Truncate(width) = transform else { return None };
-    let (least, bits) = match column {
-        PrimitiveType::Int => (i128::from(i32::MIN), 32),
-        PrimitiveType::Long => (i128::from(i64::MIN), 64),
-        _ => return None,
+/// as Java does. Rows of a BIGINT may have been written when it was an INT.
+fn overflows(transform: &Transform, column: &PrimitiveType) -> impl Iterator<Item = (i128, i128)> {
+    let width = match transform {
+        Transform::Truncate(width) => Some(*width),
+        _ => None,
     };
-    let cut = truncated_decimal(least, *width);
-    (cut < least).then_some((least, cut + (1 << bits)))
+    let bits: &[u32] = match column {
+        PrimitiveType::Int => &[32],
+        PrimitiveType::Long => &[64, 32],
+        _ => &[],
+    };
+    width.into_iter().flat_map(move |width| {
+        bits.iter().filter_map(move |bits| {
+            let least = -(1_i128 << (bits - 1));
+            let cut = truncated_decimal(least, width);
+            (cut < least).then_some((least, cut + (1_i128 << bits)))
+        })
+    })
 }
 
 fn is_temporal(transform: &Transform) -> bool {
@@ -208,7 +214,11 @@ mod tests {
         let least = Test::OneOf(vec![number(2_147_483_646)]);
         let below = Test::Any(vec![Test::LessOrEqual(number(-10)), least.clone()]);
         assert_eq!(of(Test::Less(number(-1))), Some(below));
-        assert_eq!(of(Test::OneOf(vec![number(-2_147_483_645)])), Some(least));
+        let cut = number(-2_147_483_650);
+        let found = Test::OneOf(vec![cut, number(2_147_483_646)]);
+        assert_eq!(of(Test::OneOf(vec![number(-2_147_483_645)])), Some(found.clone()));
+        let once_int = project(&ten, &PrimitiveType::Long, &Test::OneOf(vec![number(-2_147_483_645)]));
+        assert_eq!(once_int, Some(found));
         assert_eq!(of(Test::OneOf(vec![number(-7)])), Some(Test::OneOf(vec![number(-10)])));
         let sixteen = project(&Transform::Truncate(16), &PrimitiveType::Long, &Test::Less(number(0)));
         assert_eq!(sixteen, Some(Test::LessOrEqual(number(0))));
