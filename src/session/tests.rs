@@ -505,7 +505,7 @@ async fn until(what: &str, holds: impl Fn() -> bool) {
 async fn a_join_that_makes_billions_of_rows_is_cancelled_at_once() {
     let mut session = TestSession::with(&[("execution.runtime-mode", "batch")]);
     for table in ["a", "b"] {
-        let options = "'connector' = 'datagen', 'number-of-rows' = '100000', 'rows-per-second' = '100000000'";
+        let options = "'connector' = 'datagen', 'number-of-rows' = '500000', 'rows-per-second' = '100000000'";
         let range = "'fields.k.min' = '1', 'fields.k.max' = '1'";
         let created = session.run(&format!("CREATE TABLE {table} (k INT) WITH ({options}, {range})")).await;
         assert_eq!(created, "ok");
@@ -521,7 +521,7 @@ async fn a_join_that_makes_billions_of_rows_is_cancelled_at_once() {
     assert!(query.stream.next().now_or_never().is_none());
     let read = query.progress.take().unwrap();
     // One side is in memory then, and the other one meets it.
-    until("one side is read", || read().rows > 100_000).await;
+    until("one side is read", || read().rows > 500_000).await;
     drop(query);
     until("the tasks of the query have ended", || tasks() <= before).await;
 }
