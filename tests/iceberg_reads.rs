@@ -28,6 +28,14 @@ impl Lake {
         Lake { session, folder }
     }
 
+    /// Returns the statement that declares `x` of a table of the catalog with other columns.
+    fn declaration(&self, columns: &str, table: &str) -> String {
+        let warehouse = self.folder.path().display();
+        format!(
+            "CREATE TABLE x ({columns}) WITH ('connector' = 'iceberg', 'catalog-name' = 'ice', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{warehouse}', 'catalog-database' = 'db', 'catalog-table' = '{table}')"
+        )
+    }
+
     /// Returns the snapshots of `t`, oldest first.
     fn snapshots(&mut self) -> Vec<String> {
         let ids = self.session.answer("SELECT snapshot_id FROM ice.db.`t$snapshots` ORDER BY committed_at");
@@ -176,7 +184,7 @@ fn rows_that_a_limit_leaves_are_counted() {
 #[test]
 fn a_table_that_is_declared_coarser_has_times_that_are_rounded_down() {
     let mut lake = Lake::new();
-    let warehouse = lake.folder.path().display().to_string();
+    let declaration = lake.declaration("id INT, ts TIMESTAMP(3)", "u");
     lake.session.expect(&[
         ("CREATE TABLE ice.db.u (id INT, ts TIMESTAMP(6))", "ok"),
         (
@@ -184,7 +192,7 @@ fn a_table_that_is_declared_coarser_has_times_that_are_rounded_down() {
             "job",
         ),
         (
-            &format!("CREATE TABLE x (id INT, ts TIMESTAMP(3)) WITH ('connector' = 'iceberg', 'catalog-name' = 'ice', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{warehouse}', 'catalog-database' = 'db', 'catalog-table' = 'u')"),
+            &declaration,
             "ok",
         ),
         (
@@ -199,14 +207,11 @@ fn a_table_that_is_declared_coarser_has_times_that_are_rounded_down() {
 #[test]
 fn a_value_that_a_declaration_has_no_room_for_is_named() {
     let mut lake = Lake::new();
-    let warehouse = lake.folder.path().display().to_string();
+    let declaration = lake.declaration("i SMALLINT", "n");
     lake.session.expect(&[
         ("CREATE TABLE ice.db.n (i INT)", "ok"),
         ("INSERT INTO ice.db.n VALUES (1), (99999)", "job"),
-        (
-            &format!("CREATE TABLE x (i SMALLINT) WITH ('connector' = 'iceberg', 'catalog-name' = 'ice', 'catalog-type' = 'hadoop', 'warehouse' = 'file://{warehouse}', 'catalog-database' = 'db', 'catalog-table' = 'n')"),
-            "ok",
-        ),
+        (&declaration, "ok"),
         ("SELECT i FROM x", "IOException: a value of column 'i' is too large for SMALLINT"),
         ("SELECT i FROM x WHERE i < 5", "IOException: a value of column 'i' is too large for SMALLINT"),
     ]);

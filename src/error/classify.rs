@@ -27,32 +27,31 @@ impl From<DataFusionError> for Error {
     }
 }
 
-/// Looks for our own error below an error that several consumers share and that therefore cannot be taken apart.
+/// Makes an error of one that several consumers share and that therefore cannot be taken apart.
 fn shared(error: &DataFusionError) -> Error {
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if let Some(own) = error.downcast_ref::<Error>() {
-            return own.duplicate();
-        }
-        if let Some(DataFusionError::External(inner)) = error.downcast_ref::<DataFusionError>()
-            && let Some(own) = inner.downcast_ref::<Error>()
-        {
-            return own.duplicate();
-        }
-        if let Some(ArrowError::ExternalError(inner)) = error.downcast_ref::<ArrowError>()
-            && let Some(own) = inner.downcast_ref::<Error>()
-        {
-            return own.duplicate();
-        }
-        if let Some(ArrowError::NotYetImplemented(message)) = error.downcast_ref::<ArrowError>() {
-            return not_yet(message);
-        }
-        cause = error.source();
+    if let Some(own) = Error::below(error) {
+        return own;
     }
-    Error::internal(error.strip_backtrace())
+    let unbuilt = chain(error).find_map(|cause| match cause.downcast_ref::<ArrowError>() {
+        Some(ArrowError::NotYetImplemented(message)) => Some(message),
+        _ => None,
+    });
+    unbuilt.map_or_else(|| Error::internal(error.strip_backtrace()), |message| not_yet(message))
+}
+
+/// Returns an error and its causes.
+fn chain<'e>(
+    error: &'e (dyn std::error::Error + 'static),
+) -> impl Iterator<Item = &'e (dyn std::error::Error + 'static)> {
+    std::iter::successors(Some(error), |error| error.source())
 }
 
 impl Error {
+    /// Returns a copy of the error of ours that others' stand above, if there is one.
+    pub(crate) fn below(error: &(dyn std::error::Error + 'static)) -> Option<Error> {
+        chain(error).find_map(|cause| cause.downcast_ref::<Error>()).map(Error::duplicate)
+    }
+
     /// Copies all but the cause, which only the original can own.
     pub(crate) fn duplicate(&self) -> Error {
         let mut copy = Error::new(self.kind(), self.message()).class(self.flink_class());

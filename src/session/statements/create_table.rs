@@ -31,11 +31,16 @@ impl Session {
         }
         let identifier = self.resolve(&create.name)?;
         let table = self.define_table(create, &identifier, text).await?;
-        let is_there = create.if_not_exists && self.catalogs.permanent_object(&identifier).await?.is_some();
-        let caution = match create.temporary || is_there {
+        let mut caution = match create.temporary {
             true => None,
             false => self.caution(&identifier, &table).await?,
         };
+        if caution.is_some()
+            && create.if_not_exists
+            && self.catalogs.permanent_object(&identifier).await?.is_some()
+        {
+            caution = None;
+        }
         let table = CatalogObject::Table(table);
         let created = if create.temporary {
             self.catalogs.create_temporary(&identifier, table, create.if_not_exists)

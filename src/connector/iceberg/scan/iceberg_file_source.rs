@@ -32,7 +32,7 @@ use tokio::sync::OnceCell;
 
 use super::columns::{ColumnAdapterFactory, ReadColumn};
 use super::deletes::{
-    DeletedKeys, EqualityDeletes, EqualityGroup, LONG_RUN, LiveRows, PositionDeletes, access_plan,
+    DeletedKeys, EqualityDeletes, EqualityGroup, LONG_RUN, LiveRows, PositionDeletes, access_plan, key_ids,
 };
 use super::parquet_files::{DataFileReaders, ParquetFiles};
 use super::pushdown::for_reader;
@@ -363,14 +363,6 @@ impl OpenerState {
         }
         Ok(Some(EqualityFilter { groups, kept, sequence_number: file.live.data_sequence_number }))
     }
-}
-
-/// Returns the field ids of all groups, each once.
-fn key_ids(groups: &[Arc<EqualityGroup>]) -> Vec<i32> {
-    let mut ids: Vec<i32> = groups.iter().flat_map(|group| group.field_ids.iter().copied()).collect();
-    ids.sort_unstable();
-    ids.dedup();
-    ids
 }
 
 impl ScanState {

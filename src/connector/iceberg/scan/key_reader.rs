@@ -22,12 +22,11 @@ use roaring::RoaringTreemap;
 use tokio::sync::{OnceCell, mpsc};
 
 use super::columns::{ColumnSource, Conversion, FileColumns, ReadColumn, name_mapping, value_of_missing};
-use super::deletes::{DeletedKeys, EqualityDeletes, PositionDeletes};
+use super::deletes::{DeletedKeys, EqualityDeletes, PositionDeletes, key_columns};
 use super::live_files::LiveFile;
 use super::parquet_files::ParquetFiles;
 use super::scan_file::{check_format, partition_constants};
 use super::wanted_keys::{KeyBounds, between, bounds_of_file, may_contain};
-use crate::connector::iceberg::field_history::column_of_any_schema;
 use crate::connector::iceberg::manifest::{FileRole, ReadContext};
 use crate::connector::iceberg::row_bytes::piece_rows;
 use crate::connector::iceberg::table::IcebergTable;
@@ -150,15 +149,10 @@ impl KeyRead {
             }
         };
         let columns = key_field_ids.iter().map(column).collect::<Result<Vec<_>>>()?;
-        let mut other_columns: HashMap<i32, ReadColumn> = HashMap::new();
-        for id in files.iter().flat_map(|live| &live.deletes.equality).flat_map(|group| &group.field_ids) {
-            if other_columns.contains_key(id) {
-                continue;
-            }
-            if let Some(field) = column_of_any_schema(metadata, *id) {
-                other_columns.insert(*id, ReadColumn::of_key(field)?);
-            }
-        }
+        let groups = files.iter().flat_map(|live| &live.deletes.equality);
+        let others = key_columns(table, metadata.current_schema(), groups)?;
+        let other_columns: HashMap<i32, ReadColumn> =
+            others.into_iter().map(|column| (column.id, column)).collect();
         let schema = Schema::new(columns.iter().map(|column| Arc::clone(&column.field)).collect::<Vec<_>>());
         let parquet = ParquetFiles::new(table.files().clone(), ReadContext::new(table, None));
         let mapping = name_mapping(table)?;

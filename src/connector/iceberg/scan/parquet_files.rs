@@ -81,13 +81,13 @@ impl ParquetFiles {
             return match *inner {
                 ParquetError::External(cause) => match cause.downcast::<Error>() {
                     Ok(own) => *own,
-                    Err(cause) => own_error(cause.as_ref())
+                    Err(cause) => Error::below(cause.as_ref())
                         .unwrap_or_else(|| self.context.damaged(role, location, cause)),
                 },
                 other => self.context.damaged(role, location, other),
             };
         }
-        if let Some(own) = own_error(&error) {
+        if let Some(own) = Error::below(&error) {
             return own;
         }
         let is_foreign = matches!(&error, DataFusionError::ArrowError(..) | DataFusionError::Execution(_));
@@ -98,13 +98,6 @@ impl ParquetFiles {
             _ => error,
         }
     }
-}
-
-/// Looks for an error of ours below others'.
-fn own_error(error: &(dyn std::error::Error + 'static)) -> Option<Error> {
-    std::iter::successors(Some(error), |error| error.source())
-        .find_map(|error| error.downcast_ref::<Error>())
-        .map(Error::duplicate)
 }
 
 /// A Parquet file.

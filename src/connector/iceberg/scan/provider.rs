@@ -22,7 +22,7 @@ use datafusion::physical_plan::limit::GlobalLimitExec;
 use object_store::ObjectMeta;
 
 use super::columns::{ReadColumn, name_mapping};
-use super::deletes::{EqualityDeletes, PositionDeletes};
+use super::deletes::{EqualityDeletes, PositionDeletes, key_columns};
 use super::file_groups::deal;
 use super::iceberg_file_source::{IcebergFileSource, ScanState};
 use super::live_files::{LiveFile, PlannedFiles};
@@ -30,7 +30,6 @@ use super::parquet_files::ParquetFiles;
 use super::prune::{Condition, Pruning, leave_most, statistics};
 use super::scan_file::ScanFile;
 use super::scan_target::ScanTarget;
-use crate::connector::iceberg::field_history::column_of_any_schema;
 use crate::connector::iceberg::manifest::ReadContext;
 use crate::connector::iceberg::read_target::ReadTarget;
 use crate::connector::iceberg::table::IcebergTable;
@@ -184,36 +183,16 @@ impl IcebergTableProvider {
     /// whatever the column is read as.
     fn columns_of_scan(&self, files: &[LiveFile]) -> Result<Vec<ReadColumn>> {
         let mut columns = self.columns.clone();
-        let metadata = self.table.metadata();
-        for group in files.iter().flat_map(|live| &live.deletes.equality) {
-            for id in &group.field_ids {
-                let of_snapshot = self.target.schema.as_struct().field_by_id(*id);
-                // A column that no schema knows is reported where the deletes are read.
-                let Some(field) = of_snapshot.or_else(|| column_of_any_schema(metadata, *id)) else {
-                    self.refuse_field_of_row(*id)?;
-                    continue;
-                };
-                let key = ReadColumn::of_key(field)?;
-                let is_key = |column: &ReadColumn| {
-                    column.id == key.id && column.field.data_type() == key.field.data_type()
-                };
-                if !columns.iter().any(is_key) {
-                    columns.push(key);
-                }
+        let groups = files.iter().flat_map(|live| &live.deletes.equality);
+        for key in key_columns(&self.table, &self.target.schema, groups)? {
+            let is_key = |column: &ReadColumn| {
+                column.id == key.id && column.field.data_type() == key.field.data_type()
+            };
+            if !columns.iter().any(is_key) {
+                columns.push(key);
             }
         }
         Ok(columns)
-    }
-
-    /// Refuses equality deletes that compare what lies within a column.
-    fn refuse_field_of_row(&self, id: i32) -> Result<()> {
-        let mut schemas = self.table.metadata().schemas_iter();
-        let Some(name) = schemas.find_map(|schema| schema.name_by_field_id(id)) else { return Ok(()) };
-        Err(Error::unsupported(format!(
-            "equality deletes of table '{}' compare field '{name}', which lies within a column",
-            self.table.ident()
-        ))
-        .hint("Let the engine that wrote them rewrite the table's deletes."))
     }
 
     /// Says of which columns statistics are wanted.

@@ -12,7 +12,7 @@ use arrow::row::{RowConverter, Rows, SortField};
 use datafusion::error::DataFusionError;
 use futures::TryStreamExt;
 use hashbrown::HashTable;
-use iceberg::spec::{DataFileFormat, NameMapping};
+use iceberg::spec::{DataFileFormat, NameMapping, Schema};
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
 use tokio::sync::OnceCell;
 use xxhash_rust::xxh3::xxh3_64;
@@ -20,7 +20,9 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::super::columns::{ColumnSource, Conversion, FileColumns, ReadColumn};
 use super::super::parquet_files::ParquetFiles;
 use super::delete_index::{DeleteFile, EqualityGroup};
+use crate::connector::iceberg::field_history::column_of_any_schema;
 use crate::connector::iceberg::manifest::FileRole;
+use crate::connector::iceberg::table::IcebergTable;
 use crate::error::{Error, Result};
 
 /// The keys that a group deletes.
@@ -37,6 +39,43 @@ struct DeletedKey {
     batch: u32,
     row: u32,
     sequence_number: i64,
+}
+
+/// Returns the field ids of all groups, each once.
+pub(in crate::connector::iceberg::scan) fn key_ids<'a>(
+    groups: impl IntoIterator<Item = &'a Arc<EqualityGroup>>,
+) -> Vec<i32> {
+    let mut ids: Vec<i32> = groups.into_iter().flat_map(|group| group.field_ids.iter().copied()).collect();
+    ids.sort_unstable();
+    ids.dedup();
+    ids
+}
+
+/// Returns the columns that groups compare, as Iceberg has them: those of a schema, or else of any that the table has had. A column that no
+/// schema knows is reported where the deletes are read.
+///
+/// # Errors
+/// A group compares what lies within a column.
+pub(in crate::connector::iceberg::scan) fn key_columns<'a>(
+    table: &IcebergTable,
+    schema: &Schema,
+    groups: impl IntoIterator<Item = &'a Arc<EqualityGroup>>,
+) -> Result<Vec<ReadColumn>> {
+    let metadata = table.metadata();
+    let mut columns = Vec::new();
+    for id in key_ids(groups) {
+        let of_schema = schema.as_struct().field_by_id(id);
+        if let Some(field) = of_schema.or_else(|| column_of_any_schema(metadata, id)) {
+            columns.push(ReadColumn::of_key(field)?);
+        } else if let Some(name) = metadata.schemas_iter().find_map(|schema| schema.name_by_field_id(id)) {
+            return Err(Error::unsupported(format!(
+                "equality deletes of table '{}' compare field '{name}', which lies within a column",
+                table.ident()
+            ))
+            .hint("Let the engine that wrote them rewrite the table's deletes."));
+        }
+    }
+    Ok(columns)
 }
 
 /// Reads equality deletes for a scan; each group once.

@@ -7,6 +7,6 @@ mod position_deletes;
 
 pub(in crate::connector::iceberg) use delete_index::FileDeletes;
 pub(super) use delete_index::{DeleteIndex, EqualityGroup};
-pub(super) use equality_deletes::{DeletedKeys, EqualityDeletes};
+pub(super) use equality_deletes::{DeletedKeys, EqualityDeletes, key_columns, key_ids};
 pub(super) use live_rows::{LONG_RUN, LiveRows, access_plan};
 pub(super) use position_deletes::PositionDeletes;
