@@ -33,6 +33,7 @@ pub(crate) use tables::BoundTable;
 use std::sync::Arc;
 
 use chrono::Utc;
+use datafusion::logical_expr::LogicalPlan;
 
 use batch::BatchQuery;
 use bind::{Binder, BoundQuery, OutputColumn, Scope, ScopeColumn};
@@ -41,7 +42,7 @@ use stream::QueryConsumer;
 use tables::TableSet;
 
 use crate::catalog::{CatalogManager, CatalogObject};
-use crate::connector::DynamicTableSink;
+use crate::connector::{Boundedness, DynamicTableSink};
 use crate::error::{Error, FlinkClass, Result};
 use crate::function::EvalContext;
 use crate::options::{RUNTIME_MODE, RuntimeMode, SessionConfig, time_zone};
@@ -254,6 +255,14 @@ impl PlannedQuery {
         self.is_streaming
     }
 
+    /// Returns the tables of which it reads the rows of now, by their names in full.
+    ///
+    /// # Errors
+    /// The plan cannot be walked.
+    pub(crate) fn snapshots(&self) -> Result<Vec<String>> {
+        snapshots_of(&self.query.plan)
+    }
+
     /// Makes the query ready to be answered in batch.
     pub(crate) async fn prepare_batch(self) -> Result<BatchQuery> {
         BatchQuery::plan(self.query.plan).await
@@ -291,11 +300,25 @@ impl PlannedInsert {
         self.is_streaming
     }
 
+    /// Returns the tables of which its query reads the rows of now, by their names in full.
+    ///
+    /// # Errors
+    /// The plan cannot be walked.
+    pub(crate) fn snapshots(&self) -> Result<Vec<String>> {
+        snapshots_of(&self.insert.plan)
+    }
+
     /// Makes the rows ready to run in batch, and returns the sink and whether they replace what it holds.
     pub(crate) async fn prepare_batch(self) -> Result<(BatchQuery, Arc<dyn DynamicTableSink>, bool)> {
         let BoundInsert { sink, plan, overwrite, .. } = self.insert;
         Ok((BatchQuery::plan(plan).await?, sink, overwrite))
     }
+}
+
+fn snapshots_of(plan: &LogicalPlan) -> Result<Vec<String>> {
+    let tables = batch::source_tables(plan)?.into_iter();
+    let bounded = tables.filter(|table| table.source.boundedness() == Boundedness::Bounded);
+    Ok(bounded.map(|table| table.name).collect())
 }
 
 /// Plans the streaming job that several INSERTs are: one graph, in which sources are shared.

@@ -5,7 +5,8 @@ use super::{JobId, Session};
 use crate::connector::{Boundedness, OutputStream};
 use crate::error::{Error, Result, render};
 use crate::options::{
-    CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, JOB_RESUME, JobResume, OptionDef, RECOVERY_PATH, STATE_TTL,
+    CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, DML_SYNC, JOB_RESUME, JobResume, OptionDef, RECOVERY_PATH,
+    STATE_TTL,
 };
 use crate::plan::{JobGraph, OperatorSpec, SinkSpec};
 use crate::runtime::{JobHandle, JobOrigin, JobSettings};
@@ -19,6 +20,16 @@ impl Session {
     /// Tells the user what he might not expect.
     pub(super) fn warn(&self, text: &str) {
         self.output.print(OutputStream::Err, &format!("[WARNING] {text}\n"));
+    }
+
+    /// Tells that a job has still to finish writing a table whose rows of now are about to be read.
+    pub(super) fn tell_of_writers(&self, tables: &[String]) {
+        if let Some((job, table)) = self.jobs.unfinished_writer_of(tables) {
+            self.tell(&format!(
+                "Job '{job}' still writes to '{table}': rows that it has not committed are not read. To let an INSERT wait for its job: SET '{}' = 'true';",
+                DML_SYNC.key()
+            ));
+        }
     }
 
     /// Tells where a job that was started has its checkpoints, and what it goes on from.
@@ -61,15 +72,19 @@ impl Session {
     }
 }
 
+/// Returns whether a job runs until it is stopped.
+pub(super) fn is_endless(graph: &JobGraph) -> bool {
+    graph.nodes.iter().any(|node| match &node.spec {
+        OperatorSpec::Source { table, .. } => table.source.boundedness() == Boundedness::Unbounded,
+        _ => false,
+    })
+}
+
 /// Returns the warning that a job without checkpoints needs if it writes what is only visible with one.
 pub(super) fn visibility_warning(graph: &JobGraph, settings: &JobSettings) -> Option<String> {
     let has_interval =
         settings.checkpoints.as_ref().is_some_and(|checkpoints| checkpoints.interval.is_some());
-    let is_endless = graph.nodes.iter().any(|node| match &node.spec {
-        OperatorSpec::Source { table, .. } => table.source.boundedness() == Boundedness::Unbounded,
-        _ => false,
-    });
-    if has_interval || !is_endless {
+    if has_interval || !is_endless(graph) {
         return None;
     }
     let sinks = sinks(graph).filter(|spec| spec.sink.commits_with_checkpoints());

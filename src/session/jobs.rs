@@ -66,6 +66,8 @@ pub enum JobEnd {
 #[derive(Debug)]
 struct Entry {
     summary: JobSummary,
+    /// The tables that hold all that it writes only when it has finished, which it will.
+    unfinished: Vec<String>,
     run: Run,
 }
 
@@ -164,12 +166,13 @@ impl JobRegistry {
     }
 
     /// Adds a streaming job that has started. One that goes on from an earlier run takes that run's place.
-    pub(crate) fn add(&self, handle: JobHandle) {
+    /// `unfinished` are the tables that it writes if it ends by itself.
+    pub(crate) fn add(&self, handle: JobHandle, unfinished: Vec<String>) {
         let (id, name) = (JobId(handle.id()), handle.name().to_owned());
         let summary = JobSummary { id, name, status: handle.status(), start_time: Utc::now() };
         self.with(|jobs| {
             jobs.retain(|job| job.summary.id != id);
-            jobs.push(Entry { summary, run: Run::Stream(handle) });
+            jobs.push(Entry { summary, unfinished, run: Run::Stream(handle) });
         });
     }
 
@@ -194,12 +197,24 @@ impl JobRegistry {
         })
     }
 
+    /// Returns a job that has still to finish writing one of these tables, and that table.
+    pub(super) fn unfinished_writer_of(&self, tables: &[String]) -> Option<(String, String)> {
+        self.with(|jobs| {
+            let mut live = jobs.iter().filter(|job| !job.summary().status.is_final());
+            live.find_map(|job| {
+                let table = job.unfinished.iter().find(|table| tables.contains(table))?;
+                Some((job.summary.name.clone(), table.clone()))
+            })
+        })
+    }
+
     /// Adds a batch job that starts now.
     pub(crate) fn register(&self, name: impl Into<String>, run: BatchRun) -> JobId {
         let id = JobId::random();
         let summary =
             JobSummary { id, name: name.into(), status: JobStatus::Running, start_time: Utc::now() };
-        self.with(|jobs| jobs.push(Entry { summary, run: Run::Batch(run) }));
+        let unfinished = run.targets.iter().map(|(target, _)| target.clone()).collect();
+        self.with(|jobs| jobs.push(Entry { summary, unfinished, run: Run::Batch(run) }));
         id
     }
 
@@ -250,7 +265,7 @@ impl JobRegistry {
     pub(crate) fn stop_batch(&self, id: JobId) {
         self.with(|jobs| {
             let job = jobs.iter_mut().find(|job| job.summary.id == id && !job.summary.status.is_final());
-            if let Some(Entry { summary, run: Run::Batch(run) }) = job {
+            if let Some(Entry { summary, run: Run::Batch(run), .. }) = job {
                 summary.status = JobStatus::Cancelling;
                 run.stop.notify_one();
             }
@@ -303,6 +318,18 @@ mod tests {
         jobs.set_status(id, JobStatus::Running);
         assert_eq!(jobs.list()[0].status.to_string(), "CANCELED");
         assert!(jobs.progress().is_empty());
+    }
+
+    #[test]
+    fn a_table_is_unfinished_as_long_as_a_job_writes_it() {
+        let jobs = JobRegistry::default();
+        let tables = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
+        let id = jobs.register("a", BatchRun::new(tables(&["c.d.t", "c.d.u"])));
+        let of_table = Some(("a".to_owned(), "c.d.u".to_owned()));
+        assert_eq!(jobs.unfinished_writer_of(&tables(&["c.d.s", "c.d.u"])), of_table);
+        assert_eq!(jobs.unfinished_writer_of(&tables(&["c.d.s"])), None);
+        jobs.set_status(id, JobStatus::Finished);
+        assert_eq!(jobs.unfinished_writer_of(&tables(&["c.d.t", "c.d.u"])), None);
     }
 
     #[test]

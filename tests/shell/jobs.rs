@@ -323,3 +323,23 @@ fn a_script_says_how_far_its_jobs_are() {
     running.signal("INT");
     assert_eq!(running.end().code, 0);
 }
+
+#[test]
+fn a_query_of_a_table_that_a_job_has_still_to_finish_says_so() {
+    let root = tempfile::tempdir().unwrap();
+    fs::create_dir(root.path().join("out")).unwrap();
+    let slow = "CREATE TABLE slow (id BIGINT) WITH ('connector' = 'datagen', 'rows-per-second' = '1', 'number-of-rows' = '100000');
+        INSERT INTO files SELECT id FROM slow;";
+    let select = "SELECT COUNT(*) FROM files;";
+    let stop = "STOP JOB 'insert-into_default_catalog.default_database.files';";
+    for mode in ["batch", "streaming"] {
+        let mode = format!("SET 'execution.runtime-mode' = '{mode}';");
+        let asked = finish(root.path(), &[&mode, TABLES, slow, select, stop, select]).ok();
+        let note = "[INFO] Job 'insert-into_default_catalog.default_database.files' still writes to 'default_catalog.default_database.files'";
+        assert_eq!(asked.stderr.matches(note).count(), 1, "while the job runs: {}", asked.stderr);
+    }
+    // Nobody waits for the end of a job that has none.
+    let endless = ["INSERT INTO files SELECT id FROM numbers;", select, stop];
+    let asked = finish(root.path(), &[TABLES, &endless.concat()]).ok();
+    assert!(!asked.stderr.contains("still writes"), "{}", asked.stderr);
+}

@@ -13,7 +13,9 @@ use crate::error::{Error, Result};
 use crate::options::{DML_SYNC, JOB_RESUME, JobResume, PIPELINE_NAME};
 use crate::plan::{PlannedInsert, Planner, insert_graph};
 use crate::runtime::{JobHandle, JobOrigin, SinkInput, StopMode, run_sinks};
-use crate::session::job_notes::{check_replaceable, failure_lines, leftover_warnings, visibility_warning};
+use crate::session::job_notes::{
+    check_replaceable, failure_lines, is_endless, leftover_warnings, visibility_warning,
+};
 use crate::session::job_settings::memory_budget;
 use crate::session::jobs::BatchRun;
 use crate::session::{JobEnd, JobId, JobStatus, Session, StatementResult, StoppedJob};
@@ -33,13 +35,15 @@ impl Session {
     ) -> Result<StatementResult> {
         let targets: Vec<String> =
             inserts.iter().map(|planned| planned.insert.table.identifier.to_string()).collect();
+        let read: Vec<Vec<String>> = inserts.iter().map(PlannedInsert::snapshots).collect::<Result<_>>()?;
+        self.tell_of_writers(&read.concat());
         let name = self.config.get_optional(&PIPELINE_NAME)?;
         let name = name.unwrap_or_else(|| format!("insert-into_{}", targets.join(",")));
         if inserts.iter().all(PlannedInsert::is_streaming) {
             // The next of this name would go on from where one has ended, and do nothing.
             let keeps_finished = self.config.get(&JOB_RESUME)?.goes_on();
             let name = self.jobs.free_name(name, keeps_finished);
-            return self.submit_stream(name, &inserts).await;
+            return self.submit_stream(name, &inserts, targets).await;
         }
         let name = self.jobs.free_name(name, false);
         let memory_budget = memory_budget(&self.config)?;
@@ -65,15 +69,21 @@ impl Session {
     }
 
     /// Starts a streaming job.
-    async fn submit_stream(&mut self, name: String, inserts: &[PlannedInsert]) -> Result<StatementResult> {
+    async fn submit_stream(
+        &mut self,
+        name: String,
+        inserts: &[PlannedInsert],
+        targets: Vec<String>,
+    ) -> Result<StatementResult> {
         let graph = insert_graph(inserts)?;
         let settings = self.insert_settings(JobId::random(), name)?;
         check_replaceable(&graph, &settings)?;
         let warning = visibility_warning(&graph, &settings);
         let leftovers = leftover_warnings(&graph);
+        let unfinished = if is_endless(&graph) { Vec::new() } else { targets };
         let handle = JobHandle::start(graph, settings.clone(), Arc::clone(&self.output)).await?;
         let id = JobId(handle.id());
-        self.jobs.add(handle.clone());
+        self.jobs.add(handle.clone(), unfinished);
         self.tell_start(&handle, &settings)?;
         if let Some(warning) = warning {
             self.warn(&warning);

@@ -21,6 +21,7 @@ impl Session {
             .columns()
             .map(|(name, data_type)| ResultColumn { name: name.to_owned(), data_type: data_type.clone() })
             .collect();
+        self.tell_of_writers(&planned.snapshots()?);
         let is_streaming = planned.is_streaming();
         let (stream, progress) = if is_streaming {
             let (graph, settings) = (planned.job_graph()?, self.query_settings(JobId::random())?);
