@@ -17,8 +17,8 @@ use crate::state::GROUP_COUNT;
 
 /// The most rows of a block.
 const BLOCK_ROWS: usize = 1 << 16;
-/// About how many bytes of rows are in a block.
-const BLOCK_BYTES: usize = 4 << 20;
+/// About how many bytes of rows are in a block: few enough that they are still in a core's cache when they are packed.
+const BLOCK_BYTES: usize = 512 << 10;
 /// About how many bytes a block has beside its rows.
 const FRAME_BYTES: usize = 16 << 10;
 /// State is written often and read seldom.
