@@ -64,6 +64,17 @@ fn commands_run_in_order_and_the_last_statement_needs_no_semicolon() {
 }
 
 #[test]
+fn an_option_without_effect_is_set_and_named_beside_the_answer() {
+    let lakehead = Lakehead::new();
+    let file =
+        lakehead.file("set.sql", "SET 'jobmanager.rpc.port' = '6123'; SET 'parallelism.default' = '1'; SET;");
+    let set = lakehead.and(&["-f", &file]).run().ok();
+    assert_eq!(set.stderr.matches("[WARNING] Lakehead has no option").count(), 1, "{}", set.stderr);
+    assert!(set.stderr.contains("'jobmanager.rpc.port'"), "{}", set.stderr);
+    assert!(set.stdout.contains("jobmanager.rpc.port"), "{}", set.stdout);
+}
+
+#[test]
 fn quit_ends_a_script() {
     let finished = Lakehead::new().input("SELECT 1; QUIT; SELECT 2;").run().ok();
     assert_eq!(masked(&finished.stdout, None), format!("{ONE}[INFO] Exiting Lakehead SQL CLI Client...\n"));

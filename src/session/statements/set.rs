@@ -1,7 +1,7 @@
 //! SET and RESET.
 
 use crate::error::{Error, FlinkClass, Result, redact_value};
-use crate::options::{OptionDef, SESSION_OPTIONS, nearest, session_option};
+use crate::options::{OptionDef, SESSION_OPTIONS, nearest, nearest_within, session_option};
 use crate::session::result_table::{AnswerColumn, answer};
 use crate::session::{Session, StatementResult};
 use crate::sql::{SetCommand, Spanned, SqlOption};
@@ -65,6 +65,17 @@ fn check_key(key: &str) -> Result<()> {
     })
 }
 
+/// How many typing errors a key may have for us to say which one may be meant.
+const TYPING_ERRORS_MAX: usize = 3;
+
+/// Says that there is no such option. Flink takes every key, and scripts have some that only its cluster knows.
+fn without_effect(key: &str) -> String {
+    let keys = SESSION_OPTIONS.iter().map(|option| option.key());
+    let near = nearest_within(TYPING_ERRORS_MAX, key, keys);
+    let near = near.map_or(String::new(), |near| format!(" Did you mean '{near}'?"));
+    format!("Lakehead has no option '{key}': it is kept without effect.{near}")
+}
+
 /// Checks a value as SET does.
 fn check(option: &dyn OptionDef, value: &str) -> Result<()> {
     match option.key() {
@@ -109,8 +120,9 @@ impl Session {
         }
         let key = translated(written).unwrap_or(written);
         check_key(key).map_err(|error| error.at(option.key.span))?;
-        if let Some(known) = session_option(key) {
-            check(known, value).map_err(|error| error.at(option.value.span))?;
+        match session_option(key) {
+            Some(known) => check(known, value).map_err(|error| error.at(option.value.span))?,
+            None => self.warn(&without_effect(key)),
         }
         self.config.set(key, value);
         if key == written {
@@ -179,6 +191,14 @@ mod tests {
         assert_eq!(error.hint_text(), Some("Did you mean 'lakehead.job.resume'?"));
         let error = check_key("lakehead.x").unwrap_err();
         assert!(error.hint_text().unwrap().contains("lakehead.state.memory-budget"));
+    }
+
+    #[test]
+    fn a_key_that_changes_nothing_is_named_with_what_may_be_meant() {
+        let near = "Lakehead has no option 'parallelism.defualt': it is kept without effect. Did you mean 'parallelism.default'?";
+        assert_eq!(without_effect("parallelism.defualt"), near);
+        let far = "Lakehead has no option 'jobmanager.rpc.port': it is kept without effect.";
+        assert_eq!(without_effect("jobmanager.rpc.port"), far);
     }
 
     #[test]
