@@ -1,9 +1,9 @@
-//! Manifests that the crate refuses although they are well-formed.
+//! Manifests that the crate refuses, or misreads, although they are well-formed.
 //!
 //! In format 1 a partition field that was dropped stays as a field `void` under its old name, and the crate takes that name only from
 //! `identity`. What a manifest says of transforms is not used here (the table's metadata says it too), so such fields are read as
-//! `identity`. And a partition field may have any name, which Avro allows no field: Java writes another in the schema of the rows, and
-//! the crate wants the same one in the spec.
+//! `identity`. And a partition field may have any name, which Avro allows no field: Java and Python write another in the schema of the
+//! rows, and the crate looks for the name in the spec: it finds nothing, and the partition of every file is NULL to it.
 
 use serde_json::Value;
 
@@ -23,6 +23,15 @@ const PARTITION_ID: i64 = 102;
 
 /// Returns a manifest whose header the crate can read; None if nothing in it is in the way, or if it is no Avro file.
 pub(super) fn with_plain_header(bytes: &[u8]) -> Option<Vec<u8>> {
+    with_header(bytes, |key, value| match key {
+        PARTITION_SPEC => plain_fields(value),
+        SCHEMA => plain_partition(value),
+        _ => {}
+    })
+}
+
+/// Returns an Avro file with another header; `change` gets the entries that are JSON. None if it changes nothing.
+fn with_header(bytes: &[u8], change: impl Fn(&[u8], &mut Value)) -> Option<Vec<u8>> {
     let mut rest = bytes.strip_prefix(MAGIC)?;
     let mut entries: Vec<(&[u8], Vec<u8>)> = Vec::new();
     let mut is_changed = false;
@@ -38,11 +47,7 @@ pub(super) fn with_plain_header(bytes: &[u8]) -> Option<Vec<u8>> {
         }
         for _ in 0..count {
             let (key, value) = (take_bytes(&mut rest)?, take_bytes(&mut rest)?);
-            let changed = match key {
-                PARTITION_SPEC => changed_json(value, plain_fields),
-                SCHEMA => changed_json(value, plain_partition),
-                _ => None,
-            };
+            let changed = changed_json(value, |json| change(key, json));
             is_changed |= changed.is_some();
             entries.push((key, changed.unwrap_or_else(|| value.to_vec())));
         }
@@ -188,6 +193,45 @@ mod tests {
             }
         }
         assert!(changed > 0);
+    }
+
+    #[test]
+    fn a_partition_field_whose_name_avro_does_not_take_has_its_values() {
+        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iceberg/fixtures/spark/identity/metadata");
+        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+        let manifest = files.into_iter().find(|path| path.to_str().unwrap().ends_with("-m0.avro")).unwrap();
+        let bytes = std::fs::read(manifest).unwrap();
+        // As PyIceberg and Java write it: the spec has the name, and the schema of rows what it makes of it.
+        let renamed = with_header(&bytes, |key, value| match key {
+            PARTITION_SPEC => value[0]["name"] = "p x".into(),
+            SCHEMA => rename_first(value),
+            _ => {}
+        });
+        let renamed = renamed.unwrap();
+        let partitions = |bytes: &[u8]| -> Vec<iceberg::spec::Struct> {
+            let manifest = iceberg::spec::Manifest::parse_avro(bytes).unwrap();
+            manifest.entries().iter().map(|entry| entry.data_file().partition().clone()).collect()
+        };
+        let expected = partitions(&bytes);
+        assert!(expected.iter().any(|partition| partition[0].is_some()), "{expected:?}");
+        assert_eq!(partitions(&with_plain_header(&renamed).unwrap()), expected);
+        assert!(
+            partitions(&renamed).iter().all(|partition| partition[0].is_none()),
+            "the crate reads them now"
+        );
+    }
+
+    fn rename_first(schema: &mut Value) {
+        match schema {
+            Value::Object(entries) => {
+                if entries.get("field-id").and_then(Value::as_i64) == Some(PARTITION_ID) {
+                    entries["type"]["fields"][0]["name"] = "p_x20x".into();
+                }
+                entries.values_mut().for_each(rename_first);
+            }
+            Value::Array(items) => items.iter_mut().for_each(rename_first),
+            _ => {}
+        }
     }
 
     #[test]
