@@ -4,18 +4,18 @@
 //! files that came after the lookup can hold such rows, and where there are none nothing is read. Files of our own that landed since
 //! are among them if there are any; their rows of these keys are deleted already, and deleting a row twice does no harm.
 //!
-//! Without a key a row goes only if the file in which it was has gone: then others have moved it, or deleted it, and one equal row in
-//! the files that came goes instead, if there is one.
+//! Without a key a row goes instead of each that is not where it was looked up: others have moved it with its file, or have taken it
+//! away for themselves. It is one of the files that came, or else any equal row that nobody takes yet, if there is one.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
 use futures::TryStreamExt;
 
-use super::index_sync::{row_number, wanted_keys};
+use super::index_sync::{has_deletes, row_number, wanted_keys};
 use super::indexed_files::IndexedFiles;
 use super::known_snapshot::Newer;
-use super::replaced_rows::{Lookup, ReplacedRows};
+use super::replaced_rows::{Lookup, ReplacedRow, ReplacedRows};
 use super::row_identity::{RowIdentity, row_hash_of};
 use crate::connector::iceberg::manifest::TableFile;
 use crate::connector::iceberg::scan::{FileDeletes, LiveFile, live_files, read_keys};
@@ -110,11 +110,12 @@ impl<'a> DeleteResolver<'a> {
                 Newer::Rewound => -1,
                 Newer::Snapshots(_) | Newer::Expired => base.sequence_number,
             };
-            let new: Vec<LiveFile> =
-                live.iter().filter(|file| file.file_sequence_number > since).cloned().collect();
             let found = match self.identity.is_key() {
-                true => self.rows_of_keys(table, at, new).await?,
-                false => self.moved_rows(table, at, new, &present, &mut taken).await?,
+                true => {
+                    let new = live.iter().filter(|file| file.file_sequence_number > since);
+                    self.rows_of_keys(table, at, new.cloned().collect()).await?
+                }
+                false => self.moved_rows(table, at, &live, since, &present, &mut taken).await?,
             };
             for (file, rows) in found {
                 let path = file.file.file_path().to_owned();
@@ -168,22 +169,77 @@ impl<'a> DeleteResolver<'a> {
         Ok(found.collect())
     }
 
-    /// Finds rows equal to those that a committable takes out of files which have gone, one for each.
+    /// Finds rows equal to those that a committable takes away and that are gone by now, one for each.
     async fn moved_rows(
         &self,
         table: &IcebergTable,
         at: usize,
-        files: Vec<LiveFile>,
+        live: &[LiveFile],
+        since: i64,
         present: &HashSet<i64>,
         taken: &mut HashSet<(i64, u32)>,
     ) -> Result<Vec<(Arc<TableFile>, Vec<u64>)>> {
         let mut missing: HashMap<i128, usize> = HashMap::new();
-        for row in self.prepared[at].lookup.replaced.rows_outside(present) {
+        let moved = self.prepared[at].lookup.replaced.rows_outside(present);
+        let deleted = self.rows_deleted_since(table, at, live, since).await?;
+        for row in moved.iter().chain(&deleted) {
             *missing.entry(row.hash).or_default() += 1;
         }
-        if missing.is_empty() || files.is_empty() {
+        // What was moved is in the files that came, and only a row that another has taken away is to be looked for in all.
+        let (new, old): (Vec<LiveFile>, Vec<LiveFile>) =
+            live.iter().cloned().partition(|file| file.file_sequence_number > since);
+        let mut found = Vec::new();
+        for files in [new, old] {
+            if missing.values().any(|count| *count > 0) {
+                found.extend(self.equal_rows(table, files, &mut missing, taken).await?);
+            }
+        }
+        let lost: usize = missing.values().sum();
+        if lost > 0 {
+            tracing::warn!(table = %table.ident(), rows = lost, "rows that a commit takes away are gone already");
+        }
+        Ok(found)
+    }
+
+    /// Returns the rows that a committable takes away, and that others have deleted since from files that are still there.
+    async fn rows_deleted_since(
+        &self,
+        table: &IcebergTable,
+        at: usize,
+        live: &[LiveFile],
+        since: i64,
+    ) -> Result<Vec<ReplacedRow>> {
+        let ReplacedRows::Rows(replaced) = &self.prepared[at].lookup.replaced else { return Ok(Vec::new()) };
+        let wanted: HashSet<i64> = replaced.iter().map(|row| row.file).collect();
+        let hash = |file: &LiveFile| IndexedFiles::hash_of(file.data.file.file_path());
+        let is_touched =
+            |file: &&LiveFile| wanted.contains(&hash(file)) && has_deletes(file, &|number| number > since);
+        let touched: Vec<LiveFile> = live.iter().filter(is_touched).cloned().collect();
+        if touched.is_empty() {
             return Ok(Vec::new());
         }
+        let hashes: Vec<i64> = touched.iter().map(hash).collect();
+        let among: HashSet<i64> = hashes.iter().copied().collect();
+        let of_touched = replaced.iter().filter(|row| among.contains(&row.file));
+        let mut gone: HashMap<(i64, u32), ReplacedRow> =
+            of_touched.map(|row| ((row.file, row.row), *row)).collect();
+        let mut read = read_keys(table, touched.into(), &self.identity.ids(), None);
+        while let Some(rows) = read.try_next().await? {
+            for position in rows.positions.values() {
+                gone.remove(&(hashes[rows.file], row_number(*position)?));
+            }
+        }
+        Ok(gone.into_values().collect())
+    }
+
+    /// Takes rows of files that are equal to missing ones, as many as are missing.
+    async fn equal_rows(
+        &self,
+        table: &IcebergTable,
+        files: Vec<LiveFile>,
+        missing: &mut HashMap<i128, usize>,
+        taken: &mut HashSet<(i64, u32)>,
+    ) -> Result<Vec<(Arc<TableFile>, Vec<u64>)>> {
         let mut found: Vec<Vec<u64>> = vec![Vec::new(); files.len()];
         let hashes: Vec<i64> =
             files.iter().map(|file| IndexedFiles::hash_of(file.data.file.file_path())).collect();
@@ -200,10 +256,6 @@ impl<'a> DeleteResolver<'a> {
                     found[rows.file].push(*position as u64);
                 }
             }
-        }
-        let lost: usize = missing.values().sum();
-        if lost > 0 {
-            tracing::warn!(table = %table.ident(), rows = lost, "rows that a commit takes away are gone already");
         }
         Ok(files.into_iter().map(|file| file.data).zip(found).filter(|(_, rows)| !rows.is_empty()).collect())
     }

@@ -322,7 +322,7 @@ impl IndexSync {
 }
 
 /// Returns whether one of the deletes that apply to a file is news.
-fn has_deletes(file: &LiveFile, is_news: &impl Fn(i64) -> bool) -> bool {
+pub(super) fn has_deletes(file: &LiveFile, is_news: &impl Fn(i64) -> bool) -> bool {
     let by_position = file.deletes.vector.iter().chain(&file.deletes.positions);
     let by_equality = file.deletes.equality.iter().flat_map(|group| &group.files);
     by_position.chain(by_equality).any(|delete| is_news(delete.sequence_number))

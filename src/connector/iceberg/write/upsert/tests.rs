@@ -503,6 +503,42 @@ async fn a_table_without_key_mirrors_the_query() {
 }
 
 /// A row of which others have deleted one of two is known as one row, also by a job that is started again.
+#[tokio::test]
+async fn each_of_two_jobs_takes_another_of_equal_rows_away() {
+    let (equal, count) = (row(1, "a", 0), 5);
+    for in_one_file in [true, false] {
+        let warehouse = Warehouse::new(&Layout::default()).await;
+        let mut first = Job::start(&warehouse, false, 1, "0001/sink", None).await.unwrap();
+        for number in 0..count {
+            first.write(&inserts(&[equal.clone(), row(number, "other", 0)])).await.unwrap();
+            if !in_one_file {
+                first.checkpoint().await.unwrap();
+            }
+        }
+        first.checkpoint().await.unwrap();
+        let mut second = Job::start(&warehouse, false, 1, "0002/sink", None).await.unwrap();
+        // Both look the rows up before one of them lands.
+        for job in [&mut first, &mut second] {
+            job.write(&[(Delete, equal.clone()), (Delete, equal.clone())]).await.unwrap();
+            job.prepare().await.unwrap();
+            job.save();
+        }
+        first.commit().await.unwrap();
+        second.commit().await.unwrap();
+        let equal_rows = || async { warehouse.rows().await.iter().filter(|row| **row == equal).count() };
+        assert_eq!(equal_rows().await, 1);
+        // Both know which one is left.
+        first.write(&inserts(&[equal.clone()])).await.unwrap();
+        first.checkpoint().await.unwrap();
+        for (job, left) in [(&mut second, 1), (&mut first, 0)] {
+            job.write(&[(Delete, equal.clone())]).await.unwrap();
+            job.checkpoint().await.unwrap();
+            assert_eq!(equal_rows().await, left);
+        }
+        assert_eq!(warehouse.rows().await.len(), count as usize, "no other row has gone");
+    }
+}
+
 async fn one_of_two_equal_rows_deleted(in_one_file: bool, is_last: bool) {
     let warehouse = Warehouse::new(&Layout::default()).await;
     let mut job = Job::start(&warehouse, false, 1, JOB, None).await.unwrap();
