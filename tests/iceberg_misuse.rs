@@ -176,3 +176,26 @@ fn a_table_of_another_iceberg_keeps_its_database_whole() {
     }
     place.expect(&[("SHOW TABLES FROM j.db", "a\nb"), ("SELECT * FROM j.db.a", "empty")]);
 }
+
+#[test]
+fn a_delete_finds_its_row_where_the_key_is_a_time_that_iceberg_keeps_finer() {
+    let mut place = Place::new();
+    let source = |name: &str, rows: &str| {
+        format!(
+            "CREATE TEMPORARY TABLE {name} (k TIMESTAMP(3), l TIMESTAMP_LTZ(3), v INT, PRIMARY KEY (k, l) NOT ENFORCED) WITH ('connector' = 'values', 'changelog-mode' = 'I,UA,D', 'rows' = '{rows}')"
+        )
+    };
+    let first = r#"[["+I", "2020-01-01 00:00:00.001", "2020-01-01 00:00:00.001Z", 1], ["+I", "2020-01-01 00:00:00.002", "2020-01-01 00:00:00.001Z", 2]]"#;
+    let second = r#"[["-D", "2020-01-01 00:00:00.001", "2020-01-01 00:00:00.001Z", 1], ["+U", "2020-01-01 00:00:00.002", "2020-01-01 00:00:00.001Z", 3]]"#;
+    place.expect(&[
+        ("CREATE TABLE h.db.t (k TIMESTAMP(3), l TIMESTAMP_LTZ(3), v INT, PRIMARY KEY (k, l) NOT ENFORCED)", "ok"),
+        (&source("a", first), "ok"),
+        (&source("b", second), "ok"),
+        ("SET 'execution.runtime-mode' = 'streaming'", "ok"),
+        ("SET 'table.dml-sync' = 'true'", "ok"),
+        ("INSERT INTO h.db.t SELECT * FROM a", "job"),
+        ("INSERT INTO h.db.t SELECT * FROM b", "job"),
+        ("SET 'execution.runtime-mode' = 'batch'", "ok"),
+        ("SELECT v FROM h.db.t", "3"),
+    ]);
+}

@@ -12,6 +12,7 @@ use super::keys::same_value;
 use super::node::PlanNode;
 use crate::changelog::ChangelogMode;
 use crate::error::{Error, Result};
+use crate::function::cast_target;
 use crate::plan::graph::{Distribution, GraphNode, InputEdge, JobGraph, JoinKind, NodeId, OperatorSpec};
 use crate::plan::provider::SourceTable;
 
@@ -324,8 +325,14 @@ fn output_distribution(
         OperatorSpec::Calc { projection: Some(projection), .. } => {
             let input = &graph.nodes[edges[0].node].schema;
             let place = |column: &usize| {
+                // A cast passes the value on in another type, whose hash is another.
                 projection.iter().position(|expr| {
-                    !matches!(expr, Expr::Cast(_)) && same_value(expr, input) == Some(*column)
+                    let is_cast = match expr {
+                        Expr::Cast(_) => true,
+                        Expr::ScalarFunction(call) => cast_target(call).is_some(),
+                        _ => false,
+                    };
+                    !is_cast && same_value(expr, input) == Some(*column)
                 })
             };
             columns.iter().map(place).collect::<Option<_>>().map_or(Distribution::Forward, Distribution::Hash)

@@ -5,8 +5,10 @@ use datafusion::common::DFSchema;
 use datafusion::logical_expr::Expr;
 
 use super::node::PlanNode;
+use crate::function::cast_target;
 use crate::plan::graph::{JoinKind, JoinSpec, OperatorSpec, TopNSpec, holds_key};
 use crate::plan::provider::SourceTable;
+use crate::schema::{DataType as FlinkType, TypeRoot};
 
 /// The function that fails at a NULL on its way into a NOT NULL column.
 pub(super) const NOT_NULL_GUARD: &str = "NOT NULL";
@@ -113,6 +115,17 @@ pub(super) fn same_value(expr: &Expr, input: &DFSchema) -> Option<usize> {
                 _ => true,
             };
             (!loses).then_some(column)
+        }
+        // A cast to a finer time.
+        Expr::ScalarFunction(call) if cast_target(call).is_some() => {
+            let column = same_value(call.args.first()?, input)?;
+            let from = FlinkType::from_arrow(input.field(column).data_type())?.root;
+            let is_finer = match (from, &cast_target(call)?.root) {
+                (TypeRoot::Timestamp(from), TypeRoot::Timestamp(to))
+                | (TypeRoot::TimestampLtz(from), TypeRoot::TimestampLtz(to)) => from <= *to,
+                _ => false,
+            };
+            is_finer.then_some(column)
         }
         // The guard of a NOT NULL column passes its first argument on.
         Expr::ScalarFunction(call) if call.name() == NOT_NULL_GUARD => same_value(call.args.first()?, input),
