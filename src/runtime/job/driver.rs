@@ -14,6 +14,7 @@ use super::handle::Progress;
 use super::restart::Restarts;
 use super::settings::{JobStatus, StopMode};
 use super::stops::Stops;
+use crate::connector::OutputStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::checkpoint::CheckpointSummary;
 
@@ -43,15 +44,17 @@ impl Driver {
             match self.next_start(&error, &mut restarts).await {
                 Err(error) => break Err(error),
                 Ok((delay, from)) => {
-                    warn!(job = %self.job.settings.name, %error, hint = error.hint_text(), "the job starts again");
-                    self.stops.refuse(&error);
+                    self.tell_restart(&error);
+                    self.stops.refuse_savepoints(&error);
                     start = from.or(start);
                     is_restart = true;
                     self.tell_ready(Ok(()));
                     self.progress.set(JobStatus::Restarting);
-                    self.job.update_metrics(|metrics| metrics.restart_count += 1);
-                    if self.is_cancelled_within(delay).await {
-                        break Ok(AttemptEnd::Stopped(StopMode::Cancel, None));
+                    match self.stopped_within(delay).await {
+                        None => {}
+                        Some(StopMode::Cancel) => break Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
+                        // It cannot write what it has read, and that is why it ends.
+                        Some(_) => break Err(error),
                     }
                 }
             }
@@ -64,7 +67,7 @@ impl Driver {
         self.progress.set(JobStatus::Initializing);
         let mut attempt = tokio::select! {
             opened = Attempt::open(&self.job, start.as_deref(), is_restart) => opened?,
-            () = self.stops.end() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
+            _ = self.stops.end() => return Ok(AttemptEnd::Stopped(StopMode::Cancel, None)),
         };
         self.progress.set(JobStatus::Running);
         if let Some(ready) = self.ready.take() {
@@ -103,11 +106,29 @@ impl Driver {
         Ok((delay, latest))
     }
 
-    /// Waits; returns whether the job was asked to stop meanwhile.
-    async fn is_cancelled_within(&mut self, delay: Duration) -> bool {
+    /// Tells that the job starts again, and why. One that does so again and again for the same reason says it less and less often.
+    fn tell_restart(&self, error: &Error) {
+        let reason = error.to_string();
+        let mut is_told = false;
+        self.job.update_metrics(|metrics| {
+            metrics.restart_count += 1;
+            let is_new = metrics.last_failure.as_ref() != Some(&reason);
+            is_told = is_new || metrics.restart_count.is_power_of_two();
+            metrics.last_failure = Some(reason.clone());
+        });
+        let name = &self.job.settings.name;
+        info!(job = %name, %error, hint = error.hint_text(), "the job starts again");
+        if is_told {
+            let text = format!("[WARNING] Job '{name}' starts again: {reason}\n");
+            self.job.output.print(OutputStream::Err, &text);
+        }
+    }
+
+    /// Waits; returns how the job was asked to stop meanwhile.
+    async fn stopped_within(&mut self, delay: Duration) -> Option<StopMode> {
         tokio::select! {
-            () = sleep(delay) => false,
-            () = self.stops.end() => true,
+            () = sleep(delay) => None,
+            mode = self.stops.end() => Some(mode),
         }
     }
 
@@ -173,8 +194,9 @@ impl Driver {
         info!(job = %self.job.settings.name, %status, "the job has ended");
         match &failure {
             Some(error) => {
+                self.job.update_metrics(|metrics| metrics.last_failure = Some(error.to_string()));
                 self.tell_ready(Err(error.duplicate()));
-                self.stops.refuse(error);
+                self.stops.refuse_all(error);
             }
             None => self.tell_ready(Ok(())),
         }

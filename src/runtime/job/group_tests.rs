@@ -210,6 +210,34 @@ fn a_job_that_is_stopped_has_whole_transactions_and_goes_on_behind_them() {
 }
 
 #[test]
+fn nothing_is_lost_of_what_comes_between_two_wishes_to_stop() {
+    run(async {
+        for round in 0..40 {
+            let folder = tempfile::tempdir().unwrap();
+            let (pair, sinks) = (Pair::new(100), new_sinks());
+            let settings = JobSettings { epoch_rows_max: 3, ..checkpointed(2, folder.path(), true) };
+            let job =
+                JobHandle::start(copies(&pair, None, &sinks), settings.clone(), output()).await.unwrap();
+            sinks[0].wait_for_rows(round).await;
+            // The path is that of the last checkpoint, whoever asks.
+            let (checkpoint, ()) = tokio::join!(job.stop(StopMode::Finish), async {
+                for _ in 0..20 {
+                    job.request_stop(StopMode::Finish);
+                    tokio::task::yield_now().await;
+                }
+            });
+            let checkpoint = checkpoint.unwrap().unwrap();
+            check(&sinks);
+            let settings = JobSettings { restore: Some(checkpoint), id: 8, ..settings };
+            let graph = copies(&pair, Some(100), &sinks);
+            let job = JobHandle::start(graph, settings, output()).await.unwrap();
+            assert_eq!(job.finished().await.unwrap(), JobStatus::Finished);
+            assert_eq!(check(&sinks), 100 * ROWS);
+        }
+    });
+}
+
+#[test]
 fn a_job_that_is_stopped_within_a_transaction_without_an_end_ends_at_its_last_checkpoint() {
     run(async {
         let folder = tempfile::tempdir().unwrap();

@@ -34,7 +34,7 @@ pub(crate) struct JobHandle {
     id: u128,
     name: Arc<str>,
     origin: Arc<JobOrigin>,
-    stops: mpsc::Sender<StopRequest>,
+    stops: mpsc::UnboundedSender<StopRequest>,
     progress: Progress,
     metrics: Arc<Mutex<JobMetrics>>,
 }
@@ -133,9 +133,7 @@ impl JobHandle {
     /// The job failed meanwhile, or a savepoint cannot be written and the job goes on.
     pub(crate) async fn stop(&self, mode: StopMode) -> Result<Option<PathBuf>> {
         let (answer, path) = oneshot::channel();
-        if self.status().is_final()
-            || self.stops.send(StopRequest { mode, answer: Some(answer) }).await.is_err()
-        {
+        if self.status().is_final() || self.stops.send(StopRequest { mode, answer: Some(answer) }).is_err() {
             return Ok(None);
         }
         // A job that ended at the same moment does not answer.
@@ -151,8 +149,8 @@ impl JobHandle {
             }
             is_running
         });
-        // Where many wishes are underway, the job will stop anyway.
-        let _ = self.stops.try_send(StopRequest { mode, answer: None });
+        // A job that has ended hears nothing.
+        let _ = self.stops.send(StopRequest { mode, answer: None });
     }
 
     /// Asks the job to stop at once, without waiting.
@@ -215,8 +213,20 @@ async fn start(
     };
     let driver = Driver { job, progress: handle.progress.clone(), stops, ready: Some(ready) };
     tokio::spawn(driver.run());
+    let mut starting = Starting(Some(handle));
     is_ready.await.map_err(|error| Error::internal("a job was lost").caused_by(error))??;
-    Ok(handle)
+    starting.0.take().ok_or_else(|| Error::internal("a job was lost"))
+}
+
+/// A job that nobody knows yet: if nobody waits for it any more, it is cancelled.
+struct Starting(Option<JobHandle>);
+
+impl Drop for Starting {
+    fn drop(&mut self) {
+        if let Some(handle) = &self.0 {
+            handle.cancel();
+        }
+    }
 }
 
 /// Returns whether a run has committed checkpoints that came after the newest that is there: the folder is an old copy. Further ones

@@ -33,6 +33,8 @@ mod restart_tests;
 mod settings;
 mod source_task;
 mod stage;
+#[cfg(test)]
+mod stop_tests;
 mod stops;
 mod team;
 #[cfg(test)]

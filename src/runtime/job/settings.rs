@@ -151,6 +151,8 @@ pub(crate) enum StopMode {
 /// What a job has done so far.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct JobMetrics {
+    /// Why it has started again, or failed, the last time.
+    pub(crate) last_failure: Option<String>,
     /// The nodes of the graph, in its order.
     pub(crate) operators: Vec<OperatorMetrics>,
     /// Checkpoints that are durable and committed.

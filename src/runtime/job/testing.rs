@@ -218,6 +218,10 @@ pub(super) struct KeepingSink {
     pub(super) discarded: Mutex<Vec<String>>,
     /// The number of the last checkpoint that it says was committed; 0 for none.
     newest_commit: AtomicU64,
+    /// Whether writers are ever open.
+    may_open: bool,
+    /// How many writers are being opened.
+    openings: watch::Sender<usize>,
 }
 
 impl KeepingSink {
@@ -234,7 +238,20 @@ impl KeepingSink {
             place: Mutex::new("first".to_owned()),
             discarded: Mutex::default(),
             newest_commit: AtomicU64::new(0),
+            may_open: true,
+            openings: watch::Sender::new(0),
         }
+    }
+
+    /// Lets writers never be open.
+    pub(super) fn that_never_opens(mut self) -> KeepingSink {
+        self.may_open = false;
+        self
+    }
+
+    /// Waits until so many writers are being opened.
+    pub(super) async fn wait_for_openings(&self, count: usize) {
+        self.openings.subscribe().wait_for(|openings| *openings == count).await.unwrap();
     }
 
     pub(super) fn closed(self) -> KeepingSink {
@@ -330,11 +347,31 @@ impl DynamicTableSink for SharedSink {
     }
 
     async fn open_writer(&self, ctx: WriterContext) -> Result<Box<dyn SinkWriter>> {
+        let _opening = Opening::new(&self.0);
+        if !self.0.may_open {
+            std::future::pending::<()>().await;
+        }
         Ok(Box::new(KeepingWriter { sink: Arc::clone(&self.0), number: ctx.writer, lines: Vec::new() }))
     }
 
     async fn open_committer(&self, _ctx: WriterContext) -> Result<Box<dyn Committer>> {
         Ok(Box::new(KeepingCommitter(Arc::clone(&self.0))))
+    }
+}
+
+/// A writer that is being opened.
+struct Opening<'a>(&'a KeepingSink);
+
+impl Opening<'_> {
+    fn new(sink: &KeepingSink) -> Opening<'_> {
+        sink.openings.send_modify(|openings| *openings += 1);
+        Opening(sink)
+    }
+}
+
+impl Drop for Opening<'_> {
+    fn drop(&mut self) {
+        self.0.openings.send_modify(|openings| *openings -= 1);
     }
 }
 

@@ -23,6 +23,9 @@ impl Session {
                 .class(FlinkClass::GATEWAY_EXECUTION)
                 .at(job.span)
         })?;
+        if let Some(failure) = &found.1.last_failure {
+            self.tell(&format!("The last failure of job '{}': {failure}", found.0.name));
+        }
         job_table(found.0, &found.1)
     }
 

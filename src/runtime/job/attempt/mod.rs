@@ -228,13 +228,14 @@ impl Attempt<'_> {
         let name = &self.job.settings.name;
         self.patience = Patience::default();
         if let Some(StopMode::Savepoint { .. }) = self.stop.take() {
-            stops.refuse(
-                &Error::unavailable(format!(
-                    "job '{name}' cannot be saved now: it has read a part of a transaction, and the rest does not come"
-                ))
-                .hint("The job goes on. Ask once more when it has come."),
-            );
-            return false;
+            let error = Error::unavailable(format!(
+                "job '{name}' cannot be saved now: it has read a part of a transaction, and the rest does not come"
+            ));
+            if !stops.is_to_end() {
+                stops.refuse_savepoints(&error.hint("The job goes on. Ask once more when it has come."));
+                return false;
+            }
+            stops.refuse_savepoints(&error);
         }
         let text = format!(
             "Job '{name}' was stopped within a transaction whose rest did not come: it ends at its last checkpoint, and what it has read since is read again by whoever goes on from there"
@@ -247,6 +248,16 @@ impl Attempt<'_> {
     async fn stop(&mut self, mode: StopMode, stops: &mut Stops) -> bool {
         if mode == StopMode::Cancel {
             return true;
+        }
+        if let Some(before) = &self.stop {
+            // One who wants the job to end gets that behind a savepoint, too, and instead of it if there is none.
+            if let StopMode::Savepoint { .. } = &mode
+                && *before != mode
+            {
+                let name = &self.job.settings.name;
+                stops.refuse(&mode, &Error::unavailable(format!("job '{name}' is being stopped already")));
+            }
+            return false;
         }
         if self.is_ending {
             // The last checkpoint is underway: the job ends with it, and no other follows.
@@ -262,7 +273,7 @@ impl Attempt<'_> {
                     self.store = Some(store);
                 }
                 Err(error) => {
-                    stops.refuse(&error);
+                    stops.refuse_savepoints(&error);
                     return false;
                 }
             }
@@ -272,10 +283,8 @@ impl Attempt<'_> {
             self.intake.take(item);
         }
         self.intake.give_up_tail();
-        if self.stop.is_none() {
-            self.stop = Some(mode);
-            self.patience = Patience::from(Instant::now());
-        }
+        self.stop = Some(mode);
+        self.patience = Patience::from(Instant::now());
         false
     }
 
@@ -439,11 +448,15 @@ impl Attempt<'_> {
         let summary = match outcome.result {
             Ok(summary) => summary,
             Err(error) if in_flight.is_savepoint && !self.is_draining() => {
-                // The job goes on as if it had not been asked.
-                stops.refuse(&error);
-                self.stop = None;
+                stops.refuse_savepoints(&error);
                 self.is_ending = false;
-                self.intake.take_tail_back();
+                if stops.is_to_end() {
+                    self.stop = Some(StopMode::Finish);
+                } else {
+                    // The job goes on as if it had not been asked.
+                    self.stop = None;
+                    self.intake.take_tail_back();
+                }
                 return Ok(None);
             }
             Err(error) if self.is_ending => return Err(error),
