@@ -17,7 +17,7 @@ mod scan_progress;
 mod stream;
 mod tables;
 
-pub(crate) use explain::aggregate_calls;
+pub(crate) use explain::state_meaning;
 pub(crate) use graph::{
     AggregateCall, AggregateFunction, ChangelogNormalizeSpec, Distribution, ExpandId, GraphNode,
     GroupAggregateSpec, JobGraph, JoinKind, JoinSide, JoinSpec, JoinUniqueness, MULTI_JOIN_INPUTS_MAX,

@@ -327,6 +327,40 @@ fn a_savepoint_that_was_moved_goes_on_with_any_number_of_workers() {
 }
 
 #[test]
+fn a_state_of_the_same_columns_that_was_made_for_something_else_is_refused() {
+    let place = Place::new();
+    let sinks = sinks(&[("s", "customer INT, n BIGINT, most INT")]);
+    let job =
+        |rest: &str| format!("INSERT INTO s SELECT customer, CAST(id AS BIGINT), amount FROM orders {rest};");
+    block_on(async {
+        for (name, before, after) in [
+            ("Rank", "ORDER BY amount DESC LIMIT 3", "ORDER BY amount LIMIT 3"),
+            ("Rank", "ORDER BY amount DESC LIMIT 3", "ORDER BY amount DESC LIMIT 5"),
+            ("Limit", "LIMIT 30", "LIMIT 4"),
+            (
+                "SetOperation",
+                "INTERSECT SELECT 7, CAST(1 AS BIGINT), 8",
+                "EXCEPT SELECT 7, CAST(1 AS BIGINT), 8",
+            ),
+            (
+                "Join",
+                "WHERE EXISTS (SELECT 1 FROM visits AS v WHERE v.customer = orders.customer)",
+                "WHERE NOT EXISTS (SELECT 1 FROM visits AS v WHERE v.customer = orders.customer)",
+            ),
+        ] {
+            let mut session = place.session("changed");
+            session.run(&(sinks.clone() + &sources(20, false))).await.unwrap();
+            let savepoint = session.save(&job(before), 10).await;
+            session.run(&sources(40, true)).await.unwrap();
+            let error = session.finish_from(&savepoint, &job(after)).await.unwrap_err();
+            let text = error.message();
+            let told = text.contains("does not fit the job") && text.contains(&format!("{name}("));
+            assert!(told, "{after}: {text}");
+        }
+    });
+}
+
+#[test]
 fn a_query_that_has_changed_is_refused_with_what_has_changed() {
     let place = Place::new();
     let sinks = sinks(&[("s", "customer INT, n BIGINT, most INT")]);

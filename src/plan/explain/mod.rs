@@ -8,7 +8,7 @@ mod operator;
 mod sections;
 mod state;
 
-pub(crate) use operator::aggregate_calls;
+pub(crate) use operator::state_meaning;
 
 pub(in crate::plan) use expression::visible_name;
 pub(in crate::plan) use operator::plan_node_text;

@@ -58,7 +58,8 @@ pub(super) fn describe(spec: &OperatorSpec, inputs: &[&DFSchema], schema: &DFSch
         OperatorSpec::TopN(top) => {
             let is_rank = top.with_rank || !top.partition.is_empty();
             let (name, attributes) = if is_rank {
-                ("Rank", rank(top, input, schema))
+                let select = attribute("select", names(schema));
+                ("Rank", rank(top, input).into_iter().chain([select]).collect())
             } else {
                 ("SortLimit", sort_limit(top, input))
             };
@@ -81,10 +82,10 @@ pub(super) fn describe(spec: &OperatorSpec, inputs: &[&DFSchema], schema: &DFSch
             text("ChangelogNormalize", std::iter::once(key).chain(condition).collect())
         }
         OperatorSpec::DropUpdateBefore => text("DropUpdateBefore", Vec::new()),
-        OperatorSpec::SetOperation { is_intersect, is_all } => {
-            let name = if *is_intersect { "Intersect" } else { "Minus" };
-            text(name, vec![format!("all=[{is_all}]"), attribute("select", names(schema))])
-        }
+        OperatorSpec::SetOperation { is_intersect, is_all } => text(
+            set_operation(*is_intersect),
+            vec![format!("all=[{is_all}]"), attribute("select", names(schema))],
+        ),
         OperatorSpec::Unnest { column, is_outer, with_ordinality } => {
             let column = columns(&[*column], input);
             text("Correlate", correlate(&column, *is_outer, *with_ordinality, schema))
@@ -196,13 +197,33 @@ fn group(aggregate: &GroupAggregateSpec, input: &DFSchema, schema: &DFSchema) ->
     if keys.is_empty() { vec![select] } else { vec![attribute("groupBy", keys), select] }
 }
 
-/// Writes a call; over an input that takes rows back, Flink's names end with `_RETRACT`.
-/// Returns the calls of an aggregation: what its state is made of, besides its keys.
-pub(crate) fn aggregate_calls(aggregate: &GroupAggregateSpec, input: &DFSchema) -> String {
-    let calls = aggregate.calls.iter().map(|call| call_text(call, false, input));
-    calls.collect::<Vec<_>>().join(", ")
+/// Returns what an operator's state is made for, besides its columns: another operator of the same columns would take it for its own,
+/// and go on from rows that were left out, or that it would have left out. None where the columns say all.
+pub(crate) fn state_meaning(spec: &OperatorSpec, inputs: &[&DFSchema]) -> Option<String> {
+    let input = *inputs.first()?;
+    let attributes = match spec {
+        OperatorSpec::GroupAggregate(aggregate) if !aggregate.calls.is_empty() => {
+            aggregate.calls.iter().map(|call| call_text(call, false, input)).collect()
+        }
+        OperatorSpec::Join(join) => {
+            let residual =
+                join.residual.iter().map(|residual| attribute("where", expression::text(residual)));
+            std::iter::once(attribute("joinType", join_type(join.kind).to_owned())).chain(residual).collect()
+        }
+        OperatorSpec::MultiJoin { is_optional, .. } => vec![attribute("joinTypes", join_types(is_optional))],
+        OperatorSpec::TopN(top) => rank(top, input),
+        OperatorSpec::Deduplicate { .. }
+        | OperatorSpec::Limit { .. }
+        | OperatorSpec::ChangelogNormalize(_) => describe(spec, inputs, input).attributes,
+        OperatorSpec::SetOperation { is_intersect, is_all } => {
+            vec![set_operation(*is_intersect).to_owned(), format!("all=[{is_all}]")]
+        }
+        _ => return None,
+    };
+    Some(attributes.join(", "))
 }
 
+/// Writes a call; over an input that takes rows back, Flink's names end with `_RETRACT`.
 fn call_text(call: &AggregateCall, input_retracts: bool, input: &DFSchema) -> String {
     let name = call.function.name();
     let retract = if input_retracts { "_RETRACT" } else { "" };
@@ -231,24 +252,15 @@ fn joined_on_one_key(
         let equalities = first[0].iter().zip(other).map(|(left, right)| format!("{left} = {right}"));
         equalities.collect::<Vec<_>>().join(" AND ")
     };
-    let kinds = is_optional[1..].iter().map(|is_optional| if *is_optional { "LEFT" } else { "INNER" });
     vec![
         attribute("commonJoinKey", first[0].join(", ")),
-        attribute("joinTypes", kinds.collect::<Vec<_>>().join(", ")),
+        attribute("joinTypes", join_types(is_optional)),
         attribute("joinConditions", others.iter().map(condition).collect::<Vec<_>>().join(", ")),
         attribute("select", names(schema)),
     ]
 }
 
 fn joined(join: &JoinSpec, inputs: &[&DFSchema], schema: &DFSchema) -> Vec<String> {
-    let kind = match join.kind {
-        JoinKind::Inner => "InnerJoin",
-        JoinKind::Left => "LeftOuterJoin",
-        JoinKind::Right => "RightOuterJoin",
-        JoinKind::Full => "FullOuterJoin",
-        JoinKind::Semi => "LeftSemiJoin",
-        JoinKind::Anti => "LeftAntiJoin",
-    };
     let pair = unique_names(&join.pair_schema);
     let shift = inputs.first().map_or(0, |left| left.fields().len());
     let keys = join.keys.iter().map(|key| {
@@ -264,12 +276,32 @@ fn joined(join: &JoinSpec, inputs: &[&DFSchema], schema: &DFSchema) -> Vec<Strin
         JoinUniqueness::None => "NoUniqueKey",
     };
     vec![
-        format!("joinType=[{kind}]"),
+        attribute("joinType", join_type(join.kind).to_owned()),
         attribute("where", condition),
         attribute("select", names(schema)),
         format!("leftInputSpec=[{}]", side(&join.sides[0].uniqueness)),
         format!("rightInputSpec=[{}]", side(&join.sides[1].uniqueness)),
     ]
+}
+
+fn join_type(kind: JoinKind) -> &'static str {
+    match kind {
+        JoinKind::Inner => "InnerJoin",
+        JoinKind::Left => "LeftOuterJoin",
+        JoinKind::Right => "RightOuterJoin",
+        JoinKind::Full => "FullOuterJoin",
+        JoinKind::Semi => "LeftSemiJoin",
+        JoinKind::Anti => "LeftAntiJoin",
+    }
+}
+
+fn join_types(is_optional: &[bool]) -> String {
+    let kinds = is_optional[1..].iter().map(|is_optional| if *is_optional { "LEFT" } else { "INNER" });
+    kinds.collect::<Vec<_>>().join(", ")
+}
+
+fn set_operation(is_intersect: bool) -> &'static str {
+    if is_intersect { "Intersect" } else { "Minus" }
 }
 
 /// Writes an expression under other names of its columns.
@@ -295,14 +327,13 @@ fn strategy(strategy: &TopNStrategy, input: &DFSchema) -> String {
     }
 }
 
-fn rank(top: &TopNSpec, input: &DFSchema, schema: &DFSchema) -> Vec<String> {
+fn rank(top: &TopNSpec, input: &DFSchema) -> Vec<String> {
     vec![
         strategy(&top.strategy, input),
         "rankType=[ROW_NUMBER]".to_owned(),
         format!("rankRange=[rankStart={}, rankEnd={}]", top.first, top.last),
         attribute("partitionBy", columns(&top.partition, input)),
         attribute("orderBy", order(&top.order, input)),
-        attribute("select", names(schema)),
     ]
 }
 

@@ -15,7 +15,7 @@ use super::writer_task::WriterMessage;
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::connector::{Projection, TableRead};
 use crate::error::{Error, Result};
-use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable, aggregate_calls};
+use crate::plan::{GraphNode, JobGraph, NodeId, OperatorSpec, SinkSpec, SourceTable, state_meaning};
 use crate::runtime::checkpoint::{Claims, OperatorChanges, OperatorClaim};
 use crate::runtime::operator::{self, LocalGroupAggregate, operator_name};
 use crate::state::{StateChanges, StateTable};
@@ -95,13 +95,9 @@ impl Blueprint {
     /// COUNT means nothing to MAX.
     pub(super) fn state_kind(&self, node: NodeId) -> String {
         let name = self.name(node);
-        match &self.graph.nodes[node].spec {
-            OperatorSpec::GroupAggregate(aggregate) if !aggregate.calls.is_empty() => {
-                let input = &self.graph.nodes[self.graph.nodes[node].inputs[0].node].schema;
-                format!("{name}({})", aggregate_calls(aggregate, input))
-            }
-            _ => name,
-        }
+        let GraphNode { spec, inputs, .. } = &self.graph.nodes[node];
+        let inputs: Vec<_> = inputs.iter().map(|edge| self.graph.nodes[edge.node].schema.as_ref()).collect();
+        state_meaning(spec, &inputs).map_or_else(|| name.clone(), |meaning| format!("{name}({meaning})"))
     }
 
     /// Returns how many nodes there are.

@@ -67,7 +67,7 @@ impl CountingLimit {
     fn process(&mut self, batch: &ChangelogBatch, output: &mut Output) {
         let count = batch.row_count();
         let start = self.skip.saturating_sub(self.seen).min(count);
-        let end = (self.end - self.seen).min(count);
+        let end = self.end.saturating_sub(self.seen).min(count);
         if start < end {
             output.push(batch.slice(start, end - start));
         }
