@@ -1,6 +1,8 @@
 //! What the user is told of a job beside the answer of the statement that started it: lines on standard error, so that they are
 //! never taken for rows.
 
+use std::path::PathBuf;
+
 use super::{JobId, Session};
 use crate::connector::{Boundedness, OutputStream};
 use crate::error::{Error, Result, render};
@@ -10,6 +12,14 @@ use crate::options::{
 };
 use crate::plan::{JobGraph, OperatorSpec, SinkSpec};
 use crate::runtime::{JobHandle, JobOrigin, JobSettings};
+
+/// What is told of a job's settings once it has started.
+pub(super) struct StartNotes {
+    /// The folder of its checkpoints, if nobody has named it.
+    folder: Option<PathBuf>,
+    /// Whether state is to expire.
+    has_ttl: bool,
+}
 
 impl Session {
     /// Tells the user something.
@@ -32,17 +42,23 @@ impl Session {
         }
     }
 
-    /// Tells where a job that was started has its checkpoints, and what it goes on from.
+    /// Prepares what is told once a job has started.
     ///
     /// # Errors
     /// A setting does not fit.
-    pub(super) fn tell_start(&mut self, job: &JobHandle, settings: &JobSettings) -> Result<()> {
+    pub(super) fn start_notes(&self, settings: &JobSettings) -> Result<StartNotes> {
         let interval = settings.checkpoints.as_ref().filter(|checkpoints| checkpoints.interval.is_some());
-        if let Some(checkpoints) = interval
-            && self.config.get_optional(&CHECKPOINTING_DIR)?.is_none()
-            && !self.knows_checkpoint_folder
-        {
-            self.tell(&format!("Checkpoints are written to {}", checkpoints.folder.display()));
+        let is_named = self.config.get_optional(&CHECKPOINTING_DIR)?.is_some();
+        Ok(StartNotes {
+            folder: interval.filter(|_| !is_named).map(|checkpoints| checkpoints.folder.clone()),
+            has_ttl: !self.config.get(&STATE_TTL)?.is_zero(),
+        })
+    }
+
+    /// Tells where a job that was started has its checkpoints, and what it goes on from.
+    pub(super) fn tell_start(&mut self, job: &JobHandle, settings: &JobSettings, notes: &StartNotes) {
+        if let Some(folder) = notes.folder.as_ref().filter(|_| !self.knows_checkpoint_folder) {
+            self.tell(&format!("Checkpoints are written to {}", folder.display()));
             self.knows_checkpoint_folder = true;
         }
         let name = job.name();
@@ -65,10 +81,9 @@ impl Session {
             }
             JobOrigin::Nothing { left_alone: None } => {}
         }
-        if !self.config.get(&STATE_TTL)?.is_zero() {
+        if notes.has_ttl {
             self.warn(&format!("State does not expire yet: '{}' is kept without effect", STATE_TTL.key()));
         }
-        Ok(())
     }
 }
 

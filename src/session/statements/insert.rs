@@ -46,7 +46,8 @@ impl Session {
             return self.submit_stream(name, &inserts, targets).await;
         }
         let name = self.jobs.free_name(name, false);
-        let memory_budget = memory_budget(&self.config)?;
+        // What may be refused comes before the job is one: nobody expects a job of a statement that failed.
+        let (memory_budget, waits) = (memory_budget(&self.config)?, self.config.get(&DML_SYNC)?);
         let run = BatchRun::new(targets);
         let id = self.jobs.register(name.clone(), run.clone());
         let mut inputs = Vec::with_capacity(inserts.len());
@@ -60,7 +61,7 @@ impl Session {
             }
         }
         let job = self.run_job(id, inputs, memory_budget);
-        if self.config.get(&DML_SYNC)? {
+        if waits {
             job.await?;
             return Ok(StatementResult::JobFinished(id));
         }
@@ -75,23 +76,24 @@ impl Session {
         inserts: &[PlannedInsert],
         targets: Vec<String>,
     ) -> Result<StatementResult> {
-        let graph = insert_graph(inserts)?;
+        let (graph, waits) = (insert_graph(inserts)?, self.config.get(&DML_SYNC)?);
         let settings = self.insert_settings(JobId::random(), name)?;
         check_replaceable(&graph, &settings)?;
         let warning = visibility_warning(&graph, &settings);
         let leftovers = leftover_warnings(&graph);
+        let notes = self.start_notes(&settings)?;
         let unfinished = if is_endless(&graph) { Vec::new() } else { targets };
         let handle = JobHandle::start(graph, settings.clone(), Arc::clone(&self.output)).await?;
         let id = JobId(handle.id());
         self.jobs.add(handle.clone(), unfinished);
-        self.tell_start(&handle, &settings)?;
+        self.tell_start(&handle, &settings, &notes);
         if let Some(warning) = warning {
             self.warn(&warning);
         }
         if matches!(handle.origin(), JobOrigin::Nothing { .. }) && settings.resume != JobResume::Resnapshot {
             leftovers.iter().for_each(|warning| self.warn(warning));
         }
-        if self.config.get(&DML_SYNC)? {
+        if waits {
             let waiting = StopOnDrop(handle);
             waiting.0.finished().await?;
             return Ok(StatementResult::JobFinished(id));

@@ -26,7 +26,6 @@ enum Moment {
 impl Runner {
     /// Waits for running jobs and shows how far they are. The first Ctrl-C stops them.
     pub(crate) fn wait_for_jobs(&mut self) -> Outcome {
-        self.interrupts.reset();
         let mut written = Instant::now();
         let mut progress = ProgressLines::new(&self.engine.running_jobs(), written);
         loop {

@@ -108,7 +108,12 @@ impl Runner {
 
     /// Runs one piece of a script and prints its answer or its error. `source` is the whole script.
     pub(crate) fn run_piece(&mut self, piece: &Piece, source: &SourceText) -> Outcome {
-        self.interrupts.reset();
+        if self.settings.is_interactive {
+            self.interrupts.reset();
+        } else if self.interrupts.is_raised() {
+            // In a script that ends something whatever it met: the moment between two statements, too.
+            return Outcome::Interrupted;
+        }
         match panics::catch(|| self.try_run(piece)) {
             Ok(outcome) => outcome,
             Err(error) => {
