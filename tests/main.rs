@@ -5,6 +5,7 @@ mod architecture;
 mod bad_input;
 mod changelogs;
 mod contract;
+mod corrections;
 mod crash;
 mod examples;
 mod explain_modes;

@@ -1,6 +1,6 @@
 //! Arrow columns with a kind per row. Batches that only insert carry no kinds at all, which is by far the commonest case.
 
-use arrow::array::{Array, ArrayRef, RecordBatch, UInt32Array};
+use arrow::array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt32Array};
 use arrow::buffer::Buffer;
 use arrow::compute::{concat_batches, take_record_batch};
 use arrow::datatypes::DataType;
@@ -112,7 +112,14 @@ impl ChangelogBatch {
             .kinds
             .as_ref()
             .map(|kinds| rows.values().iter().map(|row| kinds[*row as usize]).collect::<Vec<u8>>());
-        let rows = take_record_batch(&self.rows, rows)?;
+        let rows = match self.rows.num_columns() {
+            // Arrow would not know how many rows there are.
+            0 => {
+                let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+                RecordBatch::try_new_with_options(self.rows.schema(), Vec::new(), &options)?
+            }
+            _ => take_record_batch(&self.rows, rows)?,
+        };
         Ok(ChangelogBatch::with_kind_bytes(rows, kinds.map(Buffer::from_vec)))
     }
 

@@ -75,6 +75,8 @@ impl BatchQuery {
         config.options_mut().optimizer.repartition_sorts = partitions > 1;
         // The check wants equal nullability, but DataFusion's own IS TRUE is nullable in one kind of plan and not in the other.
         config.options_mut().execution.skip_physical_aggregate_schema_check = true;
+        // It leaves out groups whose value is NULL.
+        config.options_mut().optimizer.enable_topk_aggregation = false;
         // DataFusion's filters for the other side of a join leave out NULL, also where NULL joins NULL.
         config.options_mut().optimizer.enable_join_dynamic_filter_pushdown = !joins_nulls(&plan)?;
         let state = SessionStateBuilder::new()

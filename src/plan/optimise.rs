@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use datafusion::common::FunctionalDependencies;
 use datafusion::common::tree_node::{Transformed, TreeNode};
 use datafusion::error::Result as DataFusionResult;
 use datafusion::logical_expr::utils::{conjunction, split_conjunction_owned};
@@ -38,6 +39,7 @@ type Rule = Arc<dyn OptimizerRule + Send + Sync>;
 /// and two copies of one subquery cannot be joined.
 pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
     let rules: Vec<Rule> = vec![
+        Arc::new(ForgetMisplacedKeys),
         Arc::new(OptimizeUnions::new()),
         Arc::new(ReplaceDistinctWithAggregate::new()),
         Arc::new(EliminateJoin::new()),
@@ -55,6 +57,7 @@ pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
         Arc::new(PushDownStableFilter(PushDownFilter::new())),
         Arc::new(DropConstantGroups(EliminateGroupByConstant::new())),
         Arc::new(CommonSubexprEliminate::new()),
+        Arc::new(ForgetMisplacedKeys),
         Arc::new(OptimizeProjections::new()),
     ];
     let plan = lower_set_operations(plan)?;
@@ -79,6 +82,7 @@ pub(crate) fn optimise_batch(plan: LogicalPlan) -> Result<LogicalPlan> {
 /// * INTERSECT and EXCEPT, and UNNEST, are the nodes of `extension`.
 pub(crate) fn optimise_streaming(plan: LogicalPlan) -> Result<LogicalPlan> {
     let rules: Vec<Rule> = vec![
+        Arc::new(ForgetMisplacedKeys),
         Arc::new(OptimizeUnions::new()),
         Arc::new(ReplaceDistinctWithAggregate::new()),
         Arc::new(EliminateJoin::new()),
@@ -94,6 +98,7 @@ pub(crate) fn optimise_streaming(plan: LogicalPlan) -> Result<LogicalPlan> {
         Arc::new(PushDownStableFilter(PushDownFilter::new())),
         Arc::new(DropConstantGroups(EliminateGroupByConstant::new())),
         Arc::new(CommonSubexprEliminate::new()),
+        Arc::new(ForgetMisplacedKeys),
         Arc::new(OptimizeProjections::new()),
     ];
     let plan = optimise(count_members(plan, true)?, rules)?;
@@ -131,6 +136,47 @@ fn filters_onto_windows(plan: LogicalPlan) -> Result<LogicalPlan> {
         _ => Ok(Transformed::no(node)),
     })?;
     Ok(moved.data)
+}
+
+/// Forgets what projections say of keys: where they compute a column, DataFusion takes the columns behind it for those before them, and
+/// would leave out groups and duplicates by the wrong ones. Other rules make the same projections anew, so it stands before each rule
+/// that looks at keys.
+#[derive(Debug)]
+struct ForgetMisplacedKeys;
+
+impl OptimizerRule for ForgetMisplacedKeys {
+    fn name(&self) -> &str {
+        "forget_misplaced_keys"
+    }
+
+    fn supports_rewrite(&self) -> bool {
+        true
+    }
+
+    fn rewrite(
+        &self,
+        plan: LogicalPlan,
+        _: &dyn OptimizerConfig,
+    ) -> DataFusionResult<Transformed<LogicalPlan>> {
+        let is_computed = |expr: &Expr| !matches!(expr.clone().unalias(), Expr::Column(_));
+        let forgotten = plan.transform_up_with_subqueries(|node| match node {
+            LogicalPlan::Projection(projection) if projection.expr.iter().any(is_computed) => {
+                let schema = projection.schema.as_ref().clone();
+                let schema = schema.with_functional_dependencies(FunctionalDependencies::empty())?;
+                let projection =
+                    Projection::try_new_with_schema(projection.expr, projection.input, schema.into())?;
+                Ok(Transformed::yes(LogicalPlan::Projection(projection)))
+            }
+            // What stands above has taken over what was said below.
+            LogicalPlan::SubqueryAlias(_)
+            | LogicalPlan::Join(_)
+            | LogicalPlan::Window(_)
+            | LogicalPlan::Projection(_) => Ok(Transformed::yes(node.recompute_schema()?)),
+            node => Ok(Transformed::no(node)),
+        })?;
+        // Nothing has changed that would be worth another round.
+        Ok(Transformed::no(forgotten.data))
+    }
 }
 
 /// Drops constants among groups, but never the last group: GROUP BY a constant has no row over no input, and an aggregation

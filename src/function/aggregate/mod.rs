@@ -4,6 +4,7 @@
 mod aggregate_function;
 mod collect;
 mod distinct;
+mod float_extremum;
 mod groups;
 mod list_agg;
 mod moments;
@@ -22,6 +23,7 @@ use super::Argument;
 use super::typing::{calcite_name, type_list_error};
 use crate::error::{Error, FlinkClass, Result};
 use crate::schema::{DataType, TypeRoot};
+use float_extremum::FloatExtremum;
 use udaf::FlinkAggregate;
 
 pub(crate) use aggregate_function::{AggregateFunction, describe_aggregate};
@@ -128,6 +130,10 @@ fn bind(name: &str, arguments: &[Argument<'_>], distinct: bool) -> Option<BoundA
         // NULLs and duplicates do not change the smallest and the largest.
         "MIN" | "MAX" if is_ordered(&argument.root) => {
             let accumulator = if name == "MIN" { min_udaf() } else { max_udaf() };
+            let accumulator = match argument.root.is_approximate() {
+                true => Arc::new(AggregateUDF::new_from_impl(FloatExtremum::new(&accumulator))),
+                false => accumulator,
+            };
             let bound = plain(argument.root.clone(), accumulator)?;
             Some(BoundAggregate { distinct: false, ..bound })
         }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use datafusion::common::{Column, Spans};
+use datafusion::common::tree_node::TreeNode;
+use datafusion::common::{Column, ScalarValue, Spans};
 use datafusion::logical_expr::expr::{AggregateFunction, Exists, InSubquery};
 use datafusion::logical_expr::{Aggregate, Expr, LogicalPlan, Projection, Subquery};
 use sqlparser::ast;
@@ -24,6 +25,11 @@ impl Binder<'_> {
         match node {
             ast::Expr::Exists { subquery, negated } => {
                 let query = self.bind_inner(subquery, scope)?;
+                if has_one_row(&query.plan) {
+                    let exists = Expr::Literal(ScalarValue::Boolean(Some(!negated)), None);
+                    return Ok(BoundExpr::new(exists, TypeRoot::Boolean.not_null()));
+                }
+                self.refuse_hidden_aggregation(node, &query.plan)?;
                 let exists = Exists { subquery: subquery_of(query.plan), negated: *negated };
                 Ok(BoundExpr::new(Expr::Exists(exists), TypeRoot::Boolean.not_null()))
             }
@@ -36,6 +42,7 @@ impl Binder<'_> {
                     return Err(self.invalid(node, "a subquery in place of a value must have one column"));
                 };
                 let data_type = column.data_type.clone().with_nullable(true);
+                self.refuse_hidden_aggregation(node, below_one_row(&query.plan))?;
                 let plan = self.single_value(query.plan, &column.column, &data_type)?;
                 Ok(BoundExpr::new(Expr::ScalarSubquery(subquery_of(plan)), data_type))
             }
@@ -57,6 +64,7 @@ impl Binder<'_> {
         }
         let operand = self.bind_expr(operand, scope)?;
         let query = self.bind_inner(subquery, scope)?;
+        self.refuse_hidden_aggregation(node, &query.plan)?;
         let incompatible = || self.invalid(node, "Values passed to IN operator must have compatible types");
         let [column] = query.columns.as_slice() else { return Err(incompatible()) };
         let common =
@@ -71,6 +79,26 @@ impl Binder<'_> {
         let plan = LogicalPlan::Projection(Projection::try_new(values, Arc::new(query.plan))?);
         let expr = InSubquery::new(Box::new(operand.expr), subquery_of(plan), negated);
         Ok(BoundExpr::new(Expr::InSubquery(expr), TypeRoot::Boolean.nullable().with_nullable(nullable)))
+    }
+
+    /// Refuses an aggregation without groups over rows that the query around chooses, where it does not stand on top of a query in place
+    /// of a value: it has a row also where there are no rows, and the join that the query becomes would not know of it.
+    fn refuse_hidden_aggregation(&self, node: &ast::Expr, plan: &LogicalPlan) -> Result<()> {
+        let is_hidden = |node: &LogicalPlan| match node {
+            LogicalPlan::Aggregate(aggregate) => {
+                aggregate.group_expr.is_empty() && !node.all_out_ref_exprs().is_empty()
+            }
+            _ => false,
+        };
+        if !plan.exists(|node| Ok(is_hidden(node)))? {
+            return Ok(());
+        }
+        Err(self
+            .unsupported(
+                node,
+                "a correlated subquery whose aggregation without GROUP BY is below something else (HAVING, EXISTS, IN, another query)",
+            )
+            .hint("Compare the aggregation itself, as in WHERE (SELECT COUNT(*) FROM t WHERE t.k = o.k) = 0, or join an aggregation with GROUP BY."))
     }
 
     /// Makes a plan of one row; more than one fails when the query runs, as the standard says.
@@ -123,6 +151,18 @@ fn has_one_row(plan: &LogicalPlan) -> bool {
         LogicalPlan::Projection(projection) => has_one_row(&projection.input),
         LogicalPlan::Aggregate(aggregate) => aggregate.group_expr.is_empty(),
         _ => false,
+    }
+}
+
+/// Returns what is below the aggregation that gives a plan its one row; the plan itself if nothing does.
+fn below_one_row(plan: &LogicalPlan) -> &LogicalPlan {
+    let mut at = plan;
+    while let LogicalPlan::Projection(projection) = at {
+        at = &projection.input;
+    }
+    match at {
+        LogicalPlan::Aggregate(aggregate) if aggregate.group_expr.is_empty() => &aggregate.input,
+        _ => plan,
     }
 }
 

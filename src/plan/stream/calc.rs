@@ -118,10 +118,8 @@ fn fused(
     let OperatorSpec::Calc { condition: inner_condition, projection: inner } = &input.spec else {
         return new_calc(input, condition, projection, schema);
     };
-    let Some(inner) = inner else {
-        let condition = inner_condition.iter().cloned().chain(condition).reduce(Expr::and);
-        return calc(input.inputs.remove(0), condition, projection, schema);
-    };
+    // Without a projection the columns are those below, and may have other names there.
+    let inner = &inner.clone().unwrap_or_else(|| columns(&input.inputs[0].schema));
     let outer = projection.clone().unwrap_or_else(|| columns(&input.schema));
     if !is_inlined_once(inner, &input.schema, condition.as_ref(), &outer)? {
         return new_calc(input, condition, projection, schema);
