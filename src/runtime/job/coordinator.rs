@@ -101,6 +101,8 @@ pub(super) struct Cut {
     pub(super) time_ms: i64,
     /// What it is for.
     pub(super) purpose: CheckpointPurpose,
+    /// Whether the job ends with it.
+    pub(super) is_last: bool,
     /// What has changed in the operators, and where what has changed in the sinks is to be added.
     pub(super) operators: Vec<OperatorChanges>,
     /// How far each source has come.
@@ -150,6 +152,8 @@ impl Coordinator {
     ) -> Result<()> {
         while let Some(cut) = cuts.recv().await {
             let (number, store) = (cut.number, cut.store.clone());
+            // Behind the last one nobody has use for it, and the store is to be let go of.
+            let merges = !cut.is_last && cut.purpose == CheckpointPurpose::Recovery;
             let result = self.complete(cut).await?;
             let next_number = match &store {
                 Some(store) => store.lock().await.next_number(),
@@ -158,13 +162,19 @@ impl Coordinator {
             if outcomes.send(CheckpointOutcome { result, next_number }).await.is_err() {
                 break;
             }
+            // The checkpoint is over: what merging takes is not its time.
+            if let Some(store) = store.filter(|_| merges)
+                && let Err(error) = store.with(CheckpointStore::compact).await
+            {
+                warn!(%error, "segments could not be merged");
+            }
         }
         Ok(())
     }
 
     /// Completes a checkpoint. The outer error ends the job, the inner one only the checkpoint.
     async fn complete(&mut self, cut: Cut) -> Result<Result<Option<CheckpointSummary>>> {
-        let Cut { number, time_ms, purpose, store, mut operators, positions, prepared } = cut;
+        let Cut { number, time_ms, purpose, store, mut operators, positions, prepared, .. } = cut;
         for (sink, prepared) in prepared {
             // A writer that has failed says so itself.
             let Prepared { committables, changes } = prepared.await.map_err(|_| aborted())?;
@@ -194,16 +204,15 @@ impl Coordinator {
         let is_covered = self.has_checkpoints && written.is_some();
         self.is_beyond_checkpoints.store(!is_covered, Ordering::Release);
         self.commit(CompletedCheckpoint { number, positions: self.by_uid(&positions) }).await?;
-        self.release(positions).await;
         if let (CheckpointPurpose::Savepoint(folder), Some(store)) = (&purpose, &store) {
             let folder = folder.clone();
-            return Ok(store.with(move |store| store.write_savepoint(&folder)).await.map(Some));
+            match store.with(move |store| store.write_savepoint(&folder)).await {
+                Ok(savepoint) => written = Some(savepoint),
+                // In a job without checkpoints nothing else would hold what sources let go of.
+                Err(error) => return Ok(Err(error)),
+            }
         }
-        if let (CheckpointPurpose::Recovery, Some(store)) = (&purpose, &store)
-            && let Err(error) = store.with(CheckpointStore::compact).await
-        {
-            warn!(%error, "segments could not be merged");
-        }
+        self.release(positions).await;
         Ok(Ok(written))
     }
 

@@ -145,8 +145,16 @@ fn a_job_that_waits_for_its_restart_can_be_stopped() {
             while job.status() != JobStatus::Restarting {
                 tokio::task::yield_now().await;
             }
-            job.stop(mode).await.unwrap();
-            assert_eq!(job.finished().await.unwrap(), JobStatus::Canceled);
+            let reason = job.metrics().last_failure.unwrap();
+            if mode == StopMode::Cancel {
+                job.stop(mode).await.unwrap();
+                assert_eq!(job.finished().await.unwrap(), JobStatus::Canceled);
+            } else {
+                // What it had read is not written, and that is no success.
+                assert_eq!(job.stop(mode).await.unwrap_err().to_string(), reason);
+                assert_eq!(job.finished().await.unwrap_err().to_string(), reason);
+                assert_eq!(job.status(), JobStatus::Failed);
+            }
         });
         assert!(sink.lines().is_empty());
     }

@@ -189,10 +189,13 @@ impl Attempt<'_> {
         let _ = timeout(WRITER_WAIT, self.writer_lives.ended()).await;
         self.tasks.shutdown().await;
         if self.job.store.is_none()
-            && let Some(store) = self.store.take().and_then(SharedStore::into_inner)
+            && let Some(store) = self.store.take()
         {
-            // What the savepoint was made of is not needed any more.
-            discard(store).await;
+            // What the savepoint was made of is not needed any more. A thread that is still at it comes first.
+            drop(store.lock().await);
+            if let Some(store) = store.into_inner() {
+                discard(store).await;
+            }
         }
     }
 
@@ -423,7 +426,8 @@ impl Attempt<'_> {
         let is_savepoint = matches!(purpose, CheckpointPurpose::Savepoint(_));
         let positions = self.intake.positions();
         let store = self.store.clone();
-        let cut = Cut { number, time_ms, purpose, store, operators, positions, prepared };
+        let is_last = self.is_ending;
+        let cut = Cut { number, time_ms, purpose, is_last, store, operators, positions, prepared };
         self.cuts.try_send(cut).map_err(|_| Error::internal("two checkpoints at the same time"))?;
         self.in_flight = Some(InFlight { began, deadline, is_savepoint });
         Ok(())
