@@ -100,15 +100,9 @@ impl Committer for FileCommitter {
 
 fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool, missing: Missing) -> Result<()> {
     let mut folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.visible.parent()).collect();
-    if overwrites {
-        // An empty result empties a table, but no partition: none is named.
-        if table.partition_keys.is_empty() && table.root.is_dir() {
-            folders.insert(&table.root);
-        }
-        let new: BTreeSet<&Path> = files.iter().map(|file| file.visible.as_path()).collect();
-        for folder in &folders {
-            remove_others(folder, &new)?;
-        }
+    // An empty result empties a table, but no partition: none is named.
+    if overwrites && table.partition_keys.is_empty() && table.root.is_dir() {
+        folders.insert(&table.root);
     }
     for file in files {
         give_name(file, missing)?;
@@ -123,7 +117,17 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool, miss
         }
     }
     // A rename is durable once its folder is.
-    sync_folders(&table.root, &folders.into_iter().map(Path::to_owned).collect())
+    let all: BTreeSet<PathBuf> = folders.iter().map(|folder| (*folder).to_owned()).collect();
+    sync_folders(&table.root, &all)?;
+    if !overwrites {
+        return Ok(());
+    }
+    // What is replaced goes last: a crash in between leaves rows too many, and not none.
+    let new: BTreeSet<&Path> = files.iter().map(|file| file.visible.as_path()).collect();
+    for folder in &folders {
+        remove_others(folder, &new)?;
+    }
+    sync_folders(&table.root, &all)
 }
 
 /// Gives a file its visible name, which it may have already.
