@@ -10,7 +10,7 @@ use arrow::array::{Array, ArrayRef, AsArray, BooleanArray};
 use arrow::datatypes::{DataType as ArrowType, Float32Type, Float64Type, SchemaRef};
 use arrow::row::{RowConverter, Rows, SortField};
 use datafusion::error::DataFusionError;
-use futures::TryStreamExt;
+use futures::{FutureExt, StreamExt, TryStreamExt, stream};
 use hashbrown::HashTable;
 use iceberg::spec::{DataFileFormat, NameMapping, Schema};
 use parquet::arrow::{ParquetRecordBatchStreamBuilder, ProjectionMask};
@@ -19,6 +19,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use super::super::columns::{ColumnSource, Conversion, FileColumns, ReadColumn};
 use super::super::parquet_files::ParquetFiles;
+use super::CONCURRENT_READS;
 use super::delete_index::{DeleteFile, EqualityGroup};
 use crate::connector::iceberg::field_history::column_of_any_schema;
 use crate::connector::iceberg::manifest::FileRole;
@@ -121,8 +122,14 @@ impl EqualityDeletes {
         let fields = columns.iter().map(|column| SortField::new(column.field.data_type().clone()));
         let converter = RowConverter::new(fields.collect())?;
         let mut keys = DeletedKeys { converter, batches: Vec::new(), keys: HashTable::new() };
+        // In order, because of several equal keys the newest counts.
+        let reads: Vec<_> =
+            group.files.iter().map(|delete| self.read_file(delete, &columns).boxed()).collect();
+        let mut read = stream::iter(reads).buffered(CONCURRENT_READS);
         for delete in &group.files {
-            self.read_file(delete, &columns, &mut keys).await?;
+            for batch in read.try_next().await?.into_iter().flatten() {
+                keys.insert(&batch, delete.sequence_number)?;
+            }
         }
         Ok(keys)
     }
@@ -135,12 +142,8 @@ impl EqualityDeletes {
         })
     }
 
-    async fn read_file(
-        &self,
-        delete: &DeleteFile,
-        columns: &[&ReadColumn],
-        keys: &mut DeletedKeys,
-    ) -> Result<()> {
+    /// Returns the keys of a file, batch by batch.
+    async fn read_file(&self, delete: &DeleteFile, columns: &[&ReadColumn]) -> Result<Vec<Vec<ArrayRef>>> {
         let (role, file) = (FileRole::EqualityDeletes, &delete.file.file);
         let (context, location) = (self.files.context(), file.file_path());
         if file.file_format() != DataFileFormat::Parquet {
@@ -160,6 +163,7 @@ impl EqualityDeletes {
         let mut places = roots.clone();
         places.sort_unstable();
         let mut stream = builder.with_projection(mask).build().map_err(|error| error_of(error.into()))?;
+        let mut batches = Vec::new();
         while let Some(batch) = stream.try_next().await.map_err(|error| error_of(error.into()))? {
             let converted = roots.iter().zip(&conversions).map(|(root, conversion)| {
                 let place = places.iter().position(|place| place == root).unwrap_or_default();
@@ -168,9 +172,9 @@ impl EqualityDeletes {
             let converted: Vec<ArrayRef> = converted
                 .collect::<Result<_, _>>()
                 .map_err(|error| context.damaged(role, location, error))?;
-            keys.insert(&converted, delete.sequence_number)?;
+            batches.push(converted);
         }
-        Ok(())
+        Ok(batches)
     }
 
     /// Returns where in a delete file its key columns are.

@@ -10,3 +10,6 @@ pub(super) use delete_index::{DeleteIndex, EqualityGroup};
 pub(super) use equality_deletes::{DeletedKeys, EqualityDeletes, key_columns, key_ids};
 pub(super) use live_rows::{LONG_RUN, LiveRows, access_plan};
 pub(super) use position_deletes::PositionDeletes;
+
+/// How many delete files are read at the same time, of a data file or of a group.
+const CONCURRENT_READS: usize = 8;

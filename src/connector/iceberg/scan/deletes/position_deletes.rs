@@ -16,12 +16,10 @@ use roaring::RoaringTreemap;
 use tokio::sync::OnceCell;
 
 use super::super::parquet_files::ParquetFiles;
+use super::CONCURRENT_READS;
 use super::delete_index::{DeleteFile, FileDeletes};
 use crate::connector::iceberg::manifest::{DELETE_FILE_PATH_ID, DELETE_FILE_POS_ID, FileRole, read_all};
 use crate::error::{Error, Result};
-
-/// How many delete files of one data file are read at the same time.
-const CONCURRENT_READS: usize = 8;
 
 /// What begins the body of a deletion vector.
 const VECTOR_MAGIC: [u8; 4] = [0xD1, 0xD3, 0x39, 0x64];

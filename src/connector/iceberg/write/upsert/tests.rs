@@ -528,7 +528,7 @@ async fn each_of_two_jobs_takes_another_of_equal_rows_away() {
         let equal_rows = || async { warehouse.rows().await.iter().filter(|row| **row == equal).count() };
         assert_eq!(equal_rows().await, 1);
         // Both know which one is left.
-        first.write(&inserts(&[equal.clone()])).await.unwrap();
+        first.write(&inserts(std::slice::from_ref(&equal))).await.unwrap();
         first.checkpoint().await.unwrap();
         for (job, left) in [(&mut second, 1), (&mut first, 0)] {
             job.write(&[(Delete, equal.clone())]).await.unwrap();
