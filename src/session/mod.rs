@@ -107,6 +107,9 @@ impl Session {
     /// A setting that is read at the start does not fit.
     pub fn new(settings: SessionSettings) -> Result<Session> {
         let SessionSettings { defaults, output, session_id } = settings;
+        for (key, value) in &defaults {
+            statements::check_default(key, value)?;
+        }
         let config = SessionConfig::new(defaults);
         let catalogs = CatalogManager::new(CATALOG_FACTORIES, manager_settings(&config)?);
         Ok(Session {

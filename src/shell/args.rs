@@ -23,17 +23,17 @@ use crate::error::{Error, Result};
     args_override_self = true
 )]
 pub struct Args {
-    /// Runs the statements of a file and exits.
-    #[arg(short = 'f', long, value_name = "FILE")]
-    pub file: Option<String>,
+    /// Runs the statements of a file and exits; may be repeated.
+    #[arg(id = "scripts", short = 'f', long = "file", value_name = "FILE", action = ArgAction::Append)]
+    pub files: Vec<String>,
 
     /// Runs the given statements and exits; may be repeated.
     #[arg(short = 'c', long = "command", value_name = "SQL", action = ArgAction::Append)]
     pub commands: Vec<String>,
 
-    /// Runs a file before anything else: SET, CREATE, USE and the like.
-    #[arg(short = 'i', long, value_name = "FILE")]
-    pub init: Option<String>,
+    /// Runs a file before anything else: SET, CREATE, USE and the like; may be repeated.
+    #[arg(short = 'i', long = "init", value_name = "FILE", action = ArgAction::Append)]
+    pub inits: Vec<String>,
 
     /// How rows are printed.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t)]
@@ -143,9 +143,8 @@ impl Args {
                 is_gateway = mode == "gateway";
                 words.remove(1);
             }
-            // Flink prints its help for any other first word.
-            Some(_) => words = vec![words.swap_remove(0), "--help".into()],
-            None => {}
+            // Any other first word is refused: Flink's client prints its help, and a script whose -f is missing seems to have run.
+            _ => {}
         }
         let words = words.into_iter().map(with_two_dashes);
         let args = Args::try_parse_from(words)?;
@@ -256,9 +255,13 @@ mod tests {
     }
 
     #[test]
-    fn another_first_word_asks_for_help() {
-        let line = ["lakehead", "nonsense"].map(OsString::from);
-        assert_eq!(Args::parse_line(line).unwrap_err().kind(), clap::error::ErrorKind::DisplayHelp);
+    fn another_first_word_is_refused() {
+        for word in ["a.sql", "remote"] {
+            let line = ["lakehead", word].map(OsString::from);
+            let error = Args::parse_line(line).unwrap_err();
+            assert_eq!(error.kind(), clap::error::ErrorKind::UnknownArgument);
+            assert!(error.to_string().contains(word), "{error}");
+        }
     }
 
     #[test]

@@ -36,7 +36,7 @@ pub fn run(args: &Args) -> ExitCode {
         return ExitCode::SUCCESS;
     }
     panics::install_hook();
-    let is_interactive = args.file.is_none()
+    let is_interactive = args.files.is_empty()
         && args.commands.is_empty()
         && std::io::stdin().is_terminal()
         && std::io::stdout().is_terminal();
@@ -80,10 +80,10 @@ fn start(args: &Args, console: &Arc<Console>, is_interactive: bool) -> Result<Ru
 /// Runs the init script, then what the flags say, and returns the exit code.
 fn run_all(args: &Args, runner: &mut Runner, is_interactive: bool) -> u8 {
     let failed = if args.flink_exit_code { 0 } else { 1 };
-    if let Some(uri) = &args.init
-        && let Some(code) = run_init(args, runner, uri, is_interactive)
-    {
-        return code;
+    for uri in &args.inits {
+        if let Some(code) = run_init(args, runner, uri, is_interactive) {
+            return code;
+        }
     }
     let end = if is_interactive {
         return match repl::run(runner, args.history.clone()) {
@@ -94,7 +94,7 @@ fn run_all(args: &Args, runner: &mut Runner, is_interactive: bool) -> u8 {
                 1
             }
         };
-    } else if args.file.is_none() && args.commands.is_empty() {
+    } else if args.files.is_empty() && args.commands.is_empty() {
         script::run_stdin(runner, ScriptSettings { echo: args.echo, stop_on_error: args.stop_on_error })
     } else {
         match run_scripts(args, runner) {
@@ -107,7 +107,7 @@ fn run_all(args: &Args, runner: &mut Runner, is_interactive: bool) -> u8 {
         }
     };
     match end {
-        ScriptEnd::Failed if args.stop_on_error || args.file.is_some() || !args.commands.is_empty() => {
+        ScriptEnd::Failed if args.stop_on_error || !args.files.is_empty() || !args.commands.is_empty() => {
             runner.stop_jobs();
             failed
         }
@@ -124,11 +124,11 @@ fn run_all(args: &Args, runner: &mut Runner, is_interactive: bool) -> u8 {
     }
 }
 
-/// Runs the file, then the commands, until one of them ends the shell.
+/// Runs the files, then the commands, until one of them ends the shell.
 fn run_scripts(args: &Args, runner: &mut Runner) -> Result<ScriptEnd> {
     let settings = ScriptSettings { echo: args.echo, stop_on_error: true };
     let mut sources = Vec::new();
-    if let Some(uri) = &args.file {
+    for uri in &args.files {
         sources.push(script::read_file(uri)?);
     }
     sources.extend(args.commands.iter().map(|sql| SourceText::new("<command>", sql.as_str())));

@@ -75,6 +75,33 @@ fn an_option_without_effect_is_set_and_named_beside_the_answer() {
 }
 
 #[test]
+fn files_and_init_scripts_run_one_after_the_other() {
+    let lakehead = Lakehead::new();
+    let files = ["SET 'first.key' = '1';", "SET 'second.key' = '2';", "SET;", "SELECT 1;"];
+    let names: Vec<String> =
+        files.iter().enumerate().map(|(at, text)| lakehead.file(&format!("{at}.sql"), text)).collect();
+    let words = ["-i", &names[0], "-i", &names[1], "-f", &names[2], "-f", &names[3]];
+    let stdout = lakehead.and(&words).run().ok().stdout;
+    let places: Vec<usize> =
+        ["first.key", "second.key", "EXPR$0"].iter().map(|text| stdout.find(text).unwrap()).collect();
+    assert!(places.is_sorted(), "{stdout}");
+    let word = Lakehead::with(&["a.sql"]).run();
+    assert!(word.code != 0 && word.stderr.contains("a.sql"), "{}", word.stderr);
+}
+
+#[test]
+fn what_a_session_starts_with_is_checked_as_set_does() {
+    for (property, hint) in [
+        ("lakehead.job.resum=latest", "lakehead.job.resume"),
+        ("execution.runtime-mode=btach", "STREAMING, BATCH"),
+    ] {
+        let refused = Lakehead::with(&["-D", property, "-c", "SELECT 1"]).run();
+        let said = refused.stdout + &refused.stderr;
+        assert!(refused.code == 1 && said.contains(hint) && !said.contains("EXPR$0"), "{said}");
+    }
+}
+
+#[test]
 fn quit_ends_a_script() {
     let finished = Lakehead::new().input("SELECT 1; QUIT; SELECT 2;").run().ok();
     assert_eq!(masked(&finished.stdout, None), format!("{ONE}[INFO] Exiting Lakehead SQL CLI Client...\n"));

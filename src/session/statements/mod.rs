@@ -21,3 +21,5 @@ mod show_create;
 mod statement_set;
 mod unexecuted;
 mod view;
+
+pub(super) use set::check_default;

@@ -65,6 +65,15 @@ fn check_key(key: &str) -> Result<()> {
     })
 }
 
+/// Checks what a session starts with as SET would.
+///
+/// # Errors
+/// There is no such option of ours, or a value does not fit.
+pub(in crate::session) fn check_default(key: &str, value: &str) -> Result<()> {
+    check_key(key)?;
+    session_option(key).map_or(Ok(()), |known| check(known, value))
+}
+
 /// How many typing errors a key may have for us to say which one may be meant.
 const TYPING_ERRORS_MAX: usize = 3;
 
