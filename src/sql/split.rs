@@ -351,7 +351,7 @@ impl Splitter {
     /// Blanks out a prompt at the start of a line. `Ended` means that there was one.
     fn skip_prompt(&mut self) -> Step {
         let rest = &self.buffer[self.position..];
-        let skipped = if self.start.is_none() {
+        let skipped = if !self.significant {
             if !self.finished
                 && PROMPTS.iter().any(|prompt| prompt.starts_with(rest) && rest.len() < prompt.len())
             {
@@ -529,6 +529,13 @@ mod tests {
         assert_eq!(pieces[2].text, "SELECT 3\n> 2;");
         assert_eq!(pieces[0].span, Span::new(11, 11 + pieces[0].text.len()));
         assert_eq!(texts("Lakehead SQL> SELECT 1;"), ["SELECT 1;"]);
+        let commented = "-- Flink SQL\nFlink SQL> SET a = 1;\n/* b */\n  Flink SQL> SELECT 1,\n> 2;";
+        let blank = |length: usize| " ".repeat(length);
+        let expected = [
+            format!("-- Flink SQL\n{} SET a = 1;", blank(10)),
+            format!("/* b */\n  {} SELECT 1,\n  2;", blank(10)),
+        ];
+        assert_eq!(texts(commented), expected);
     }
 
     #[test]

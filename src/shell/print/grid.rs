@@ -7,6 +7,7 @@ use chrono_tz::Tz;
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 
 use super::ResultPrinter;
+use super::markdown::escaped;
 use super::tableau::formatters;
 use crate::changelog::ChangelogBatch;
 use crate::error::Result;
@@ -51,11 +52,7 @@ impl Grid {
 
     /// Makes a cell; numbers are right-aligned.
     fn cell(&self, text: &str, data_type: &DataType) -> Cell {
-        let cell = if self.is_markdown {
-            Cell::new(text.replace('|', "\\|").replace('\n', "<br>"))
-        } else {
-            Cell::new(text)
-        };
+        let cell = if self.is_markdown { Cell::new(escaped(text)) } else { Cell::new(text) };
         let is_number = data_type.root.is_numeric() || matches!(data_type.root, TypeRoot::Null);
         cell.set_alignment(if is_number { CellAlignment::Right } else { CellAlignment::Left })
     }

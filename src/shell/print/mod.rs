@@ -7,6 +7,7 @@ mod csv;
 mod grid;
 mod json;
 pub(crate) mod layout;
+mod markdown;
 pub(crate) mod messages;
 pub(crate) mod tableau;
 
@@ -19,7 +20,7 @@ use crate::changelog::ChangelogBatch;
 use crate::error::Result;
 use crate::session::{ResultColumn, ResultTable};
 use layout::NULL_TEXT;
-use tableau::{BOX, MARKDOWN, RowLayout, Ruling, TABLEAU};
+use tableau::{BOX, RowLayout, Ruling, TABLEAU};
 
 /// What rows look like on standard output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
@@ -82,7 +83,9 @@ pub(crate) fn query_printer(
     match format {
         OutputFormat::Tableau if is_streaming => streaming(TABLEAU),
         OutputFormat::Box if is_streaming => streaming(BOX),
-        OutputFormat::Markdown if is_streaming => streaming(MARKDOWN),
+        OutputFormat::Markdown if is_streaming => {
+            Box::new(markdown::Markdown::new(columns, NULL_TEXT, settings.zone))
+        }
         OutputFormat::Tableau => Box::new(FinishedTable {
             columns,
             cap: Some(settings.max_column_width),

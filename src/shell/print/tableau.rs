@@ -43,9 +43,6 @@ pub(crate) const BOX: Ruling = Ruling {
     bottom: Some(["└", "─", "┴", "┘"]),
     vertical: "│",
 };
-/// A Markdown table.
-pub(crate) const MARKDOWN: Ruling =
-    Ruling { top: None, middle: ["|", "-", "|", "|"], bottom: None, vertical: "|" };
 
 /// Prints rows below a header with fixed widths.
 #[derive(Debug)]
