@@ -5,9 +5,13 @@ use super::Span;
 /// What a secret looks like wherever it is printed.
 pub const REDACTED: &str = "******";
 
-/// Parts of a key that make its value a secret: Flink's list, and the spellings that its connectors use.
+/// Parts of a key that make its value a secret: Flink's list, the spellings that its connectors use, and what is left of them where a
+/// letter is missing: an error about the key shows its line.
 const SENSITIVE_PARTS: &[&str] = &[
-    "password",
+    "passw",
+    "pasw",
+    "passo",
+    "pwd",
     "secret",
     "fs.azure.account.key",
     "apikey",
@@ -24,6 +28,8 @@ const SENSITIVE_PARTS: &[&str] = &[
     "credential",
     "passphrase",
     "private-key",
+    "private_key",
+    "private.key",
     "authorization",
 ];
 
@@ -100,7 +106,8 @@ pub(super) fn secret_spans(text: &str) -> Vec<Span> {
     let mut at = 0;
     while at < bytes.len() {
         let token = match bytes[at] {
-            b'\'' => {
+            // Double quotes are no quotes in Flink, and who takes them for some has a secret between them all the same.
+            b'\'' | b'"' => {
                 let (inner, end) = string_literal(bytes, at);
                 at = end;
                 inner
@@ -128,7 +135,8 @@ pub(super) fn secret_spans(text: &str) -> Vec<Span> {
             }
         };
         // A literal right behind a key is one whose `=` was forgotten.
-        let is_value = after_equals || bytes.get(token.start.wrapping_sub(1)) == Some(&b'\'');
+        let is_quoted = bytes.get(token.start.wrapping_sub(1)).is_some_and(|byte| b"'\"".contains(byte));
+        let is_value = after_equals || is_quoted;
         match key {
             Some(key)
                 if is_value
@@ -147,10 +155,10 @@ pub(super) fn secret_spans(text: &str) -> Vec<Span> {
 /// Returns what stands between the quotes of the literal at `start`, and the offset behind it. A doubled quote is part of it,
 /// and an unfinished literal reaches to the end of the text.
 fn string_literal(bytes: &[u8], start: usize) -> (Span, usize) {
-    let mut at = start + 1;
+    let (mut at, quote) = (start + 1, bytes[start]);
     while at < bytes.len() {
-        if bytes[at] == b'\'' {
-            if bytes.get(at + 1) != Some(&b'\'') {
+        if bytes[at] == quote {
+            if bytes.get(at + 1) != Some(&quote) {
                 return (Span::new(start + 1, at), at + 1);
             }
             at += 1;
@@ -169,6 +177,12 @@ mod tests {
         let text = "CREATE TABLE t (a INT) WITH ('user' = 'u', 'password' = 'it''s', 'x.token'='t');\nSET my.secret = s3;";
         let found: Vec<&str> = secret_spans(text).iter().map(|span| &text[span.start..span.end]).collect();
         assert_eq!(found, ["it''s", "t", "s3"]);
+        for (key, value) in
+            [("passwrd", "'x1'"), ("pasword", "'x1'"), ("pwd", "'x1'"), ("private_key", "\"x1\"")]
+        {
+            let shown = redact_statement(&format!("WITH ('{key}' = {value})"));
+            assert!(!shown.contains("x1") && shown.contains(key), "{shown}");
+        }
     }
 
     #[test]
