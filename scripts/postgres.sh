@@ -8,8 +8,8 @@
 # --version N behind the command, or LAKEHEAD_POSTGRES_VERSION, takes PostgreSQL N, 14 to 18, instead of the newest that is installed;
 # what the system's packages do not have is unpacked below the user's cache folder. LAKEHEAD_POSTGRES_HOME is the folder of the server,
 # so that several may run; PG_OPTS has more options of the server that is started, as "-c wal_sender_timeout=2s".
-source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 exec 3>&1 >&2 # what is printed to fd 3 is for eval
+source "$(dirname "${BASH_SOURCE[0]}")/env.sh"
 home=${LAKEHEAD_POSTGRES_HOME:-${TMPDIR:-/tmp}/lakehead-postgres-$(id -u)}
 data=$home/data
 version=${LAKEHEAD_POSTGRES_VERSION:-}

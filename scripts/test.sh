@@ -9,11 +9,13 @@ for argument in "$@"; do
   esac
 done
 has cc && has cmake || need_packages build-essential cmake
-if postgres=$(scripts/postgres.sh start); then
+if [[ -n ${LAKEHEAD_WITHOUT_POSTGRES:-} ]]; then
+  echo "note: the tests of Postgres are skipped, as LAKEHEAD_WITHOUT_POSTGRES asks for" >&2
+else
+  # A server that does not start is a failure: its tests would pass without it.
+  postgres=$(scripts/postgres.sh start)
   trap 'scripts/postgres.sh stop' EXIT
   eval "$postgres"
-else
-  echo "note: without Postgres its tests are skipped" >&2
 fi
 python3 -c 'import ensurepip' 2>/dev/null || need_packages python3 python3-venv
 if python3 scripts/iceberg_readers.py --help >/dev/null; then

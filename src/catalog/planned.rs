@@ -24,7 +24,7 @@ const USERNAME: ConfigOption<String> = ConfigOption::required("username", "The u
 /// Tables of a database.
 pub(crate) static JDBC: PlannedCatalog = PlannedCatalog {
     identifier: "jdbc",
-    doc: "Shows the tables of a PostgreSQL or MySQL server.",
+    doc: "Shows the tables of a PostgreSQL or MySQL server. Not supported yet.",
     options: &[&BASE_URL, &JDBC_DATABASE, &PASSWORD, &USERNAME],
 };
 

@@ -227,7 +227,7 @@ session_options! {
     SQL_DIALECT: String = "table.sql-dialect", default "default";
         "The dialect; there is only 'default'."
     MAX_COLUMN_WIDTH: i32 = "table.display.max-column-width", default "30" old "sql-client.display.max_column_width";
-        "The widest that a column of variable length is shown while its rows are not all known."
+        "The widest that a column of variable length is shown in a tableau."
     COLUMN_EXPANSION_STRATEGY: Vec<String> = "table.column-expansion-strategy", default "";
         "Which metadata columns SELECT * leaves out."
     SOURCE_IDLE_TIMEOUT: Duration = "table.exec.source.idle-timeout", default "0 ms";
