@@ -12,7 +12,7 @@ use sqlparser::ast;
 use super::predicate::in_type;
 use super::query::output_exprs;
 use super::{Binder, BoundExpr, BoundQuery, Scope};
-use crate::error::{Error, Result};
+use crate::error::{Error, FlinkClass, Result};
 use crate::function::{self, Argument};
 use crate::schema::{DataType, TypeRoot};
 
@@ -93,12 +93,9 @@ impl Binder<'_> {
         if !plan.exists(|node| Ok(is_hidden(node)))? {
             return Ok(());
         }
-        Err(self
-            .unsupported(
-                node,
-                "a correlated subquery whose aggregation without GROUP BY is below something else (HAVING, EXISTS, IN, another query)",
-            )
-            .hint("Compare the aggregation itself, as in WHERE (SELECT COUNT(*) FROM t WHERE t.k = o.k) = 0, or join an aggregation with GROUP BY."))
+        let message = "a correlated subquery whose aggregation without GROUP BY is below something else (HAVING, EXISTS, IN, another query) is not supported yet";
+        let hint = "Compare the aggregation itself, as in WHERE (SELECT COUNT(*) FROM t WHERE t.k = o.k) = 0, or join an aggregation with GROUP BY.";
+        Err(Error::unsupported(message).class(FlinkClass::TABLE).at(self.span(node)).hint(hint))
     }
 
     /// Makes a plan of one row; more than one fails when the query runs, as the standard says.
