@@ -239,7 +239,7 @@ impl JobRegistry {
     /// No job has that name, and the text is no number; Flink's words, which know numbers only.
     pub(super) fn find(&self, text: &str) -> Result<JobId> {
         let named = self.with(|jobs| {
-            let named = || jobs.iter().rev().map(|job| &job.summary).filter(|job| job.name == text);
+            let named = || jobs.iter().rev().map(Entry::summary).filter(|job| job.name == text);
             named().find(|job| !job.status.is_final()).or_else(|| named().next()).map(|job| job.id)
         });
         named.map_or_else(|| parse_job_id(text), Ok)

@@ -179,7 +179,7 @@ impl Worker {
     /// Runs each row as an epoch. Every operator takes every row by itself, also those that operators emit together: a reader of
     /// `-U` and `+U` says what each of them changes, as Flink's do.
     fn run_records(&mut self, layout: &Layout, epoch: &Epoch) -> Result<()> {
-        let mut has_ended = false;
+        let mut has_run = false;
         while let Some((_, frame)) = epoch.claim() {
             if self.unneeded_sources(layout).contains(&frame.source) {
                 continue;
@@ -191,7 +191,7 @@ impl Worker {
                 for keeper in &layout.nodes[frame.source].keepers {
                     self.operate(layout, *keeper, |operator, output| operator.end_epoch(&end, output))?;
                 }
-                has_ended = true;
+                has_run = true;
                 continue;
             }
             for batch in self.decode(frame)? {
@@ -200,9 +200,9 @@ impl Worker {
                     self.push(layout, frame.source, batch.slice(row, 1))?;
                 }
             }
-            has_ended = true;
+            has_run = true;
         }
-        if epoch.is_last || !has_ended {
+        if epoch.is_last || !has_run {
             self.record_end = self.next_end(epoch, epoch.is_last);
             let end = self.record_end;
             self.end_nodes(layout, None, &end)?;
