@@ -28,6 +28,16 @@ pub enum OutputStream {
 pub trait OutputPort: Send + Sync + fmt::Debug {
     /// Prints whole lines; the text ends with a line break.
     fn print(&self, stream: OutputStream, lines: &str);
+
+    /// Tells the user something, on standard error, so that it is never taken for rows.
+    fn tell(&self, text: &str) {
+        self.print(OutputStream::Err, &format!("[INFO] {text}\n"));
+    }
+
+    /// Tells the user what he might not expect, in the same way.
+    fn warn(&self, text: &str) {
+        self.print(OutputStream::Err, &format!("[WARNING] {text}\n"));
+    }
 }
 
 /// What a writer knows of the job it belongs to.

@@ -15,7 +15,7 @@ use datafusion::logical_expr::Expr;
 use futures::FutureExt;
 use futures::future::BoxFuture;
 
-use super::{OperatorStatus, OutputPort, OutputStream};
+use super::{OperatorStatus, OutputPort};
 use crate::changelog::{ChangelogBatch, ChangelogMode};
 use crate::error::{Error, Result};
 pub use crate::format::MetadataColumn;
@@ -143,17 +143,15 @@ impl ReaderContext {
 
     /// Tells the user something.
     pub fn tell(&self, text: &str) {
-        self.print("INFO", text);
+        if let Some(output) = &self.output {
+            output.tell(text);
+        }
     }
 
     /// Tells the user what he might not expect.
     pub fn warn(&self, text: &str) {
-        self.print("WARNING", text);
-    }
-
-    fn print(&self, level: &str, text: &str) {
         if let Some(output) = &self.output {
-            output.print(OutputStream::Err, &format!("[{level}] {text}\n"));
+            output.warn(text);
         }
     }
 }

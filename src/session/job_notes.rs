@@ -4,7 +4,7 @@
 use std::path::PathBuf;
 
 use super::{JobId, Session};
-use crate::connector::{Boundedness, OutputStream};
+use crate::connector::Boundedness;
 use crate::error::{Error, Result, render};
 use crate::options::{
     CHECKPOINTING_DIR, CHECKPOINTING_INTERVAL, DML_SYNC, JOB_RESUME, JobResume, OptionDef, RECOVERY_PATH,
@@ -24,12 +24,12 @@ pub(super) struct StartNotes {
 impl Session {
     /// Tells the user something.
     pub(super) fn tell(&self, text: &str) {
-        self.output.print(OutputStream::Err, &format!("[INFO] {text}\n"));
+        self.output.tell(text);
     }
 
     /// Tells the user what he might not expect.
     pub(super) fn warn(&self, text: &str) {
-        self.output.print(OutputStream::Err, &format!("[WARNING] {text}\n"));
+        self.output.warn(text);
     }
 
     /// Tells that a job has still to finish writing a table whose rows of now are about to be read.

@@ -19,7 +19,7 @@ use crate::connector::iceberg::commit::{check_row_deletes, lineage_of, newest_co
 use crate::connector::iceberg::snapshot_history::head;
 use crate::connector::iceberg::table::IcebergTable;
 use crate::connector::{
-    CheckpointId, Committer, DynamicTableSink, FactoryContext, OutputStream, SinkWriter, WriterContext,
+    CheckpointId, Committer, DynamicTableSink, FactoryContext, SinkWriter, WriterContext,
 };
 use crate::error::{Error, FlinkClass, Result};
 use crate::state::StateTable;
@@ -167,11 +167,10 @@ impl IcebergSink {
     /// Tells what was asked for and is done in another way.
     fn tell_differences(&self, ctx: &WriterContext) {
         if ctx.writer == 0 && self.options.distribution == DistributionMode::Range {
-            let text = format!(
-                "[INFO] Rows for '{}' are distributed by hash: the distribution mode 'range' is not known.\n",
+            ctx.output.tell(&format!(
+                "Rows for '{}' are distributed by hash: the distribution mode 'range' is not known.",
                 self.table.ident()
-            );
-            ctx.output.print(OutputStream::Err, &text);
+            ));
         }
     }
 
