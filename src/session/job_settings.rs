@@ -29,15 +29,13 @@ impl Session {
         let restore = restore(config)?;
         let resume = config.get(&JOB_RESUME)?;
         check_start(resume, restore.as_deref())?;
-        let folder = default_folder(|name| std::env::var_os(name));
-        let checkpoints = checkpoints(config, folder.as_deref().unwrap_or(Path::new("")))?;
+        let default_folder = default_folder(|name| std::env::var_os(name));
+        let checkpoints = checkpoints(config, default_folder.as_deref().unwrap_or(Path::new(".")))?;
         let has_interval = checkpoints.interval.is_some();
+        let is_named = config.get_optional(&CHECKPOINTING_DIR)?.is_some();
         // Without an interval a job has no checkpoints, as in Flink, and then it needs no folder unless it goes on from one.
-        let has_folder = has_interval
-            || resume.goes_on()
-            || restore.is_some()
-            || config.get_optional(&CHECKPOINTING_DIR)?.is_some();
-        if has_folder && checkpoints.folder.as_os_str().is_empty() {
+        let has_folder = has_interval || resume.goes_on() || restore.is_some() || is_named;
+        if has_folder && !is_named && default_folder.is_none() {
             let message = "there is no folder for checkpoints: neither XDG_STATE_HOME nor HOME is set";
             let hint = format!("SET '{}' = 'file:///…';", CHECKPOINTING_DIR.key());
             return Err(Error::validation(message).hint(hint));

@@ -137,14 +137,10 @@ impl Args {
     pub fn parse_line(line: impl IntoIterator<Item = OsString>) -> Result<Args, clap::Error> {
         let mut words: Vec<OsString> = line.into_iter().collect();
         let mut is_gateway = false;
-        match words.get(1).and_then(|word| word.to_str()) {
-            Some(word) if word.starts_with('-') => {}
-            Some(mode @ ("embedded" | "gateway")) => {
-                is_gateway = mode == "gateway";
-                words.remove(1);
-            }
-            // Any other first word is refused: Flink's client prints its help, and a script whose -f is missing seems to have run.
-            _ => {}
+        // Any other first word is refused: Flink's client prints its help, and a script whose -f is missing seems to have run.
+        if let Some(mode @ ("embedded" | "gateway")) = words.get(1).and_then(|word| word.to_str()) {
+            is_gateway = mode == "gateway";
+            words.remove(1);
         }
         let words = words.into_iter().map(with_two_dashes);
         let args = Args::try_parse_from(words)?;

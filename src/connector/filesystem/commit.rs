@@ -99,10 +99,11 @@ impl Committer for FileCommitter {
 }
 
 fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool, missing: Missing) -> Result<()> {
-    let mut folders: BTreeSet<&Path> = files.iter().filter_map(|file| file.visible.parent()).collect();
+    let folders = files.iter().filter_map(|file| file.visible.parent());
+    let mut folders: BTreeSet<PathBuf> = folders.map(Path::to_owned).collect();
     // An empty result empties a table, but no partition: none is named.
     if overwrites && table.partition_keys.is_empty() && table.root.is_dir() {
-        folders.insert(&table.root);
+        folders.insert(table.root.clone());
     }
     for file in files {
         give_name(file, missing)?;
@@ -117,8 +118,7 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool, miss
         }
     }
     // A rename is durable once its folder is.
-    let all: BTreeSet<PathBuf> = folders.iter().map(|folder| (*folder).to_owned()).collect();
-    sync_folders(&table.root, &all)?;
+    sync_folders(&table.root, &folders)?;
     if !overwrites {
         return Ok(());
     }
@@ -127,7 +127,7 @@ fn commit_files(table: &FileTable, files: &[PendingFile], overwrites: bool, miss
     for folder in &folders {
         remove_others(folder, &new)?;
     }
-    sync_folders(&table.root, &all)
+    sync_folders(&table.root, &folders)
 }
 
 /// Gives a file its visible name, which it may have already.

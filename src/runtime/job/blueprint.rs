@@ -95,9 +95,12 @@ impl Blueprint {
     /// COUNT means nothing to MAX.
     pub(super) fn state_kind(&self, node: NodeId) -> String {
         let name = self.name(node);
-        let GraphNode { spec, inputs, .. } = &self.graph.nodes[node];
-        let inputs: Vec<_> = inputs.iter().map(|edge| self.graph.nodes[edge.node].schema.as_ref()).collect();
-        state_meaning(spec, &inputs).map_or_else(|| name.clone(), |meaning| format!("{name}({meaning})"))
+        let node = &self.graph.nodes[node];
+        let inputs: Vec<_> = inputs(&self.graph, node).iter().map(|input| input.schema.as_ref()).collect();
+        match state_meaning(&node.spec, &inputs) {
+            Some(meaning) => format!("{name}({meaning})"),
+            None => name,
+        }
     }
 
     /// Returns how many nodes there are.

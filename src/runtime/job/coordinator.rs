@@ -49,8 +49,9 @@ impl SharedStore {
             .map_err(|error| Error::internal("the store of checkpoints panicked").caused_by(error))?
     }
 
-    /// Takes the store back once nobody else has it.
-    pub(super) fn into_inner(self) -> Option<CheckpointStore> {
+    /// Takes the store back if nobody else has it. A thread that is still at something comes first.
+    pub(super) async fn into_inner(self) -> Option<CheckpointStore> {
+        drop(self.lock().await);
         Arc::into_inner(self.0).map(Mutex::into_inner)
     }
 }

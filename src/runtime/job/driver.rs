@@ -9,12 +9,11 @@ use tokio::time::{Instant, sleep};
 use tracing::{info, warn};
 
 use super::attempt::{Attempt, AttemptEnd, Job, discard_unfinished, forget_commits, forget_readers};
-use super::coordinator::{SharedStore, discard};
+use super::coordinator::discard;
 use super::handle::Progress;
 use super::restart::Restarts;
 use super::settings::{JobStatus, StopMode};
 use super::stops::Stops;
-use crate::connector::OutputStream;
 use crate::error::{Error, ErrorKind, Result};
 use crate::runtime::checkpoint::CheckpointSummary;
 
@@ -119,8 +118,7 @@ impl Driver {
         let name = &self.job.settings.name;
         info!(job = %name, %error, hint = error.hint_text(), "the job starts again");
         if is_told {
-            let text = format!("[WARNING] Job '{name}' starts again: {reason}\n");
-            self.job.output.print(OutputStream::Err, &text);
+            self.job.output.warn(&format!("Job '{name}' starts again: {reason}"));
         }
     }
 
@@ -169,10 +167,14 @@ impl Driver {
             Ok(AttemptEnd::Stopped(_, summary)) if is_kept => path_of(summary.as_ref()).or(latest),
             _ => None,
         };
-        if let Some(store) = store.and_then(SharedStore::into_inner)
-            && !is_kept
-        {
-            discard(store).await;
+        // Also one that is kept is let go of before the job has ended: the next one locks the same folder.
+        let store = match store {
+            Some(store) => store.into_inner().await,
+            None => None,
+        };
+        match store {
+            Some(store) if !is_kept => discard(store).await,
+            kept => drop(kept),
         }
         if leaves_unfinished && !self.job.open_commit.is_open() {
             discard_unfinished(&self.job).await;

@@ -4,26 +4,20 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::testing::*;
-use super::{JobHandle, JobSettings, JobStatus, StopMode};
+use super::{JobHandle, JobStatus, StopMode};
 use crate::changelog::ChangelogMode;
 use crate::error::Result;
 
 /// Starts a job that makes checkpoints only when asked for, and has written a row.
-async fn started(folder: &Path, sink: &Arc<KeepingSink>) -> (JobHandle, JobSettings) {
+async fn started(folder: &Path, sink: &Arc<KeepingSink>) -> JobHandle {
     let source = ScriptedSource::new(vec![rows(&["+I 1 1"])], false, ChangelogMode::INSERT_ONLY);
-    let settings = checkpointed(1, folder, false);
-    let job = start_copy(&source, sink, settings.clone()).await.unwrap();
+    let job = start_copy(&source, sink, checkpointed(1, folder, false)).await.unwrap();
     sink.wait_for_rows(1).await;
-    (job, settings)
+    job
 }
 
 fn savepoint(folder: &Path) -> StopMode {
     StopMode::Savepoint { folder: folder.join("savepoints"), drain: false }
-}
-
-/// Puts a file where savepoints should go.
-fn bar(folder: &Path) {
-    std::fs::write(folder.join("savepoints"), "").unwrap();
 }
 
 #[test]
@@ -31,8 +25,9 @@ fn who_wants_the_end_gets_it_where_there_is_no_savepoint() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let sink = Arc::new(KeepingSink::new());
-        let (job, _) = started(folder.path(), &sink).await;
-        bar(folder.path());
+        let job = started(folder.path(), &sink).await;
+        // A file is where savepoints should go.
+        std::fs::write(folder.path().join("savepoints"), "").unwrap();
         let (saved, finished) = tokio::join!(job.stop(savepoint(folder.path())), job.stop(StopMode::Finish));
         assert!(saved.unwrap_err().message().contains("savepoints"));
         let checkpoint = finished.unwrap().unwrap();
@@ -47,7 +42,7 @@ fn a_savepoint_of_a_job_that_is_being_stopped_is_refused_and_not_another_checkpo
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let sink = Arc::new(KeepingSink::new());
-        let (job, _) = started(folder.path(), &sink).await;
+        let job = started(folder.path(), &sink).await;
         let (finished, saved) = tokio::join!(job.stop(StopMode::Finish), job.stop(savepoint(folder.path())));
         assert!(saved.unwrap_err().message().contains("is being stopped already"));
         finished.unwrap();
@@ -60,7 +55,7 @@ fn all_who_ask_for_one_savepoint_get_it() {
     run(async {
         let folder = tempfile::tempdir().unwrap();
         let sink = Arc::new(KeepingSink::new());
-        let (job, _) = started(folder.path(), &sink).await;
+        let job = started(folder.path(), &sink).await;
         let (first, second, end) = tokio::join!(
             job.stop(savepoint(folder.path())),
             job.stop(savepoint(folder.path())),

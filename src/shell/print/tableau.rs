@@ -19,28 +19,28 @@ const KIND_HEADER: &str = "op";
 /// Which characters draw the lines of a table.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Ruling {
-    /// Left end, filling, crossing and right end of the line above the header; None for no line.
-    top: Option<[&'static str; 4]>,
+    /// Left end, filling, crossing and right end of the line above the header.
+    top: [&'static str; 4],
     /// The same for the line below the header.
     middle: [&'static str; 4],
     /// The same for the line below the last row.
-    bottom: Option<[&'static str; 4]>,
+    bottom: [&'static str; 4],
     /// What stands left of, between and right of cells.
     vertical: &'static str,
 }
 
 /// `+---+` and `|`.
 pub(crate) const TABLEAU: Ruling = Ruling {
-    top: Some(["+", "-", "+", "+"]),
+    top: ["+", "-", "+", "+"],
     middle: ["+", "-", "+", "+"],
-    bottom: Some(["+", "-", "+", "+"]),
+    bottom: ["+", "-", "+", "+"],
     vertical: "|",
 };
 /// Box-drawing characters.
 pub(crate) const BOX: Ruling = Ruling {
-    top: Some(["┌", "─", "┬", "┐"]),
+    top: ["┌", "─", "┬", "┐"],
     middle: ["├", "─", "┼", "┤"],
-    bottom: Some(["└", "─", "┴", "┘"]),
+    bottom: ["└", "─", "┴", "┘"],
     vertical: "│",
 };
 
@@ -105,9 +105,7 @@ impl RowLayout {
 
     /// Appends the line above the header, the header and the line below it.
     pub(crate) fn push_header(&self, out: &mut String) {
-        if let Some(line) = self.ruling.top {
-            self.push_line(line, out);
-        }
+        self.push_line(self.ruling.top, out);
         out.push_str(self.ruling.vertical);
         if self.with_kind {
             self.push_padded(KIND_HEADER, KIND_HEADER.len(), out);
@@ -121,9 +119,7 @@ impl RowLayout {
 
     /// Appends the line below the last row.
     pub(crate) fn push_bottom(&self, out: &mut String) {
-        if let Some(line) = self.ruling.bottom {
-            self.push_line(line, out);
-        }
+        self.push_line(self.ruling.bottom, out);
     }
 
     /// Appends all rows of a batch.

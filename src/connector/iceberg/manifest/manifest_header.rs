@@ -144,6 +144,7 @@ fn put_bytes(out: &mut Vec<u8>, bytes: &[u8]) -> Option<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connector::iceberg::manifest::testing::manifests;
 
     fn file(spec: &str) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
@@ -179,14 +180,8 @@ mod tests {
 
     #[test]
     fn a_manifest_with_a_dropped_field_is_read() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iceberg/fixtures/spark/v1/metadata");
         let mut changed = 0;
-        for file in std::fs::read_dir(folder).unwrap() {
-            let path = file.unwrap().path();
-            if !path.to_str().unwrap().ends_with("-m0.avro") {
-                continue;
-            }
-            let bytes = std::fs::read(path).unwrap();
+        for bytes in manifests("v1") {
             if let Some(bytes) = with_plain_header(&bytes) {
                 changed += 1;
                 iceberg::spec::Manifest::parse_avro(&bytes).unwrap();
@@ -197,10 +192,7 @@ mod tests {
 
     #[test]
     fn a_partition_field_whose_name_avro_does_not_take_has_its_values() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iceberg/fixtures/spark/identity/metadata");
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let manifest = files.into_iter().find(|path| path.to_str().unwrap().ends_with("-m0.avro")).unwrap();
-        let bytes = std::fs::read(manifest).unwrap();
+        let bytes = manifests("identity").remove(0);
         // As PyIceberg and Java write it: the spec has the name, and the schema of rows what it makes of it.
         let renamed = with_header(&bytes, |key, value| match key {
             PARTITION_SPEC => value[0]["name"] = "p x".into(),

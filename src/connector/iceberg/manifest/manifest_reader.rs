@@ -272,13 +272,11 @@ fn heap_bytes(literal: &PrimitiveLiteral) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::connector::iceberg::manifest::testing::manifests;
 
     #[test]
     fn a_manifest_with_another_byte_is_read_or_refused_and_never_a_panic() {
-        let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/iceberg/fixtures/spark/identity/metadata");
-        let files = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-        let manifest = files.into_iter().find(|path| path.to_str().unwrap().ends_with("-m0.avro")).unwrap();
-        let bytes = std::fs::read(manifest).unwrap();
+        let bytes = manifests("identity").remove(0);
         assert!(parsed(&bytes).is_ok());
         let mut refused = 0;
         for at in (0..bytes.len()).step_by(11) {

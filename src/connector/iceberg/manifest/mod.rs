@@ -5,6 +5,8 @@ mod manifest_reader;
 mod partition_key;
 mod read_error;
 mod table_file;
+#[cfg(test)]
+mod testing;
 mod weighted_cache;
 
 pub(super) use manifest_reader::{ManifestReader, RewrittenManifest, read_all};

@@ -30,7 +30,7 @@ use super::stops::Stops;
 use super::team::{Order, Team};
 use super::writer_task::WriterLives;
 use crate::changelog::ChangelogBatch;
-use crate::connector::{CheckpointId, OutputPort, OutputStream};
+use crate::connector::{CheckpointId, OutputPort};
 use crate::error::{Error, ErrorKind, Result};
 use crate::plan::NodeId;
 use crate::runtime::checkpoint::CheckpointSummary;
@@ -190,12 +190,10 @@ impl Attempt<'_> {
         self.tasks.shutdown().await;
         if self.job.store.is_none()
             && let Some(store) = self.store.take()
+            && let Some(store) = store.into_inner().await
         {
-            // What the savepoint was made of is not needed any more. A thread that is still at it comes first.
-            drop(store.lock().await);
-            if let Some(store) = store.into_inner() {
-                discard(store).await;
-            }
+            // What the savepoint was made of is not needed any more.
+            discard(store).await;
         }
     }
 
@@ -243,7 +241,7 @@ impl Attempt<'_> {
         let text = format!(
             "Job '{name}' was stopped within a transaction whose rest did not come: it ends at its last checkpoint, and what it has read since is read again by whoever goes on from there"
         );
-        self.job.output.print(OutputStream::Err, &format!("[WARNING] {text}\n"));
+        self.job.output.warn(&text);
         true
     }
 

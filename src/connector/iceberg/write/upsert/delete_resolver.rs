@@ -211,14 +211,13 @@ impl<'a> DeleteResolver<'a> {
     ) -> Result<Vec<ReplacedRow>> {
         let ReplacedRows::Rows(replaced) = &self.prepared[at].lookup.replaced else { return Ok(Vec::new()) };
         let wanted: HashSet<i64> = replaced.iter().map(|row| row.file).collect();
-        let hash = |file: &LiveFile| IndexedFiles::hash_of(file.data.file.file_path());
         let is_touched =
-            |file: &&LiveFile| wanted.contains(&hash(file)) && has_deletes(file, &|number| number > since);
+            |file: &&LiveFile| wanted.contains(&hash_of(file)) && has_deletes(file, &|number| number > since);
         let touched: Vec<LiveFile> = live.iter().filter(is_touched).cloned().collect();
         if touched.is_empty() {
             return Ok(Vec::new());
         }
-        let hashes: Vec<i64> = touched.iter().map(hash).collect();
+        let hashes: Vec<i64> = touched.iter().map(hash_of).collect();
         let among: HashSet<i64> = hashes.iter().copied().collect();
         let of_touched = replaced.iter().filter(|row| among.contains(&row.file));
         let mut gone: HashMap<(i64, u32), ReplacedRow> =
@@ -241,8 +240,7 @@ impl<'a> DeleteResolver<'a> {
         taken: &mut HashSet<(i64, u32)>,
     ) -> Result<Vec<(Arc<TableFile>, Vec<u64>)>> {
         let mut found: Vec<Vec<u64>> = vec![Vec::new(); files.len()];
-        let hashes: Vec<i64> =
-            files.iter().map(|file| IndexedFiles::hash_of(file.data.file.file_path())).collect();
+        let hashes: Vec<i64> = files.iter().map(hash_of).collect();
         let mut read = read_keys(table, files.as_slice().into(), &self.identity.ids(), None);
         while let Some(rows) = read.try_next().await? {
             let identified = self.identity.of_read(rows.keys.columns(), rows.keys.num_rows())?;
@@ -259,6 +257,11 @@ impl<'a> DeleteResolver<'a> {
         }
         Ok(files.into_iter().map(|file| file.data).zip(found).filter(|(_, rows)| !rows.is_empty()).collect())
     }
+}
+
+/// Returns the hash by which a file is known.
+fn hash_of(file: &LiveFile) -> i64 {
+    IndexedFiles::hash_of(file.data.file.file_path())
 }
 
 /// Returns the rows that a committable takes away one by one.
