@@ -1,41 +1,24 @@
 //! Queries that the planner beneath would answer wrongly, or not at all, if it were left alone: each in batch and as a stream, unless it
 //! is of one kind by nature.
 
-use std::sync::Arc;
-
-use futures::TryStreamExt;
-use lakehead::changelog::RowKind;
 use lakehead::error::Result;
-use lakehead::schema::format_cell;
-use lakehead::session::StatementResult;
 
-use crate::support::session::with_session;
+use crate::support::session::changelog;
 
 /// Runs a script and returns the rows that its last query comes to, sorted.
 fn rows(mode: &str, script: &str) -> Result<Vec<String>> {
-    with_session(&format!("SET 'execution.runtime-mode' = '{mode}'; {script}"), |result| async move {
-        let StatementResult::Query(query) = result else { panic!("not a query") };
-        let columns = Arc::clone(&query.columns);
-        let batches: Vec<_> = query.stream.try_collect().await?;
-        let mut rows: Vec<String> = Vec::new();
-        for batch in batches {
-            for row in 0..batch.row_count() {
-                let cells = columns.iter().zip(batch.rows().columns()).map(|(column, array)| {
-                    format_cell(&column.data_type, array, row, chrono_tz::Tz::UTC)
-                        .unwrap_or("NULL".to_owned())
-                });
-                let line = cells.map(|cell| cell.trim().to_owned()).collect::<Vec<_>>().join(" ");
-                if matches!(batch.kind(row), RowKind::Insert | RowKind::UpdateAfter) {
-                    rows.push(line);
-                } else {
-                    let at = rows.iter().position(|other| *other == line);
-                    rows.remove(at.unwrap_or_else(|| panic!("{line} is taken back, and is not there")));
-                }
-            }
+    let mut rows: Vec<String> = Vec::new();
+    for change in changelog(&format!("SET 'execution.runtime-mode' = '{mode}'; {script}"))? {
+        let (kind, row) = change.split_once(' ').unwrap();
+        if kind.starts_with('+') {
+            rows.push(row.to_owned());
+        } else {
+            let at = rows.iter().position(|other| other == row);
+            rows.remove(at.unwrap_or_else(|| panic!("{row} is taken back, and is not there")));
         }
-        rows.sort();
-        Ok(rows)
-    })
+    }
+    rows.sort();
+    Ok(rows)
 }
 
 #[track_caller]

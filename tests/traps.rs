@@ -1,34 +1,6 @@
 //! Where Flink's answers surprise: streaming queries with the rows and kinds that Flink 2.3 gives, by the kind of surprise.
 
-use std::sync::Arc;
-
-use futures::TryStreamExt;
-use lakehead::error::Result;
-use lakehead::schema::format_cell;
-use lakehead::session::StatementResult;
-
-use crate::support::session::with_session;
-
-/// Runs a script and returns the rows of its last query, each with its kind.
-fn rows(script: &str) -> Result<Vec<String>> {
-    with_session(script, |result| async move {
-        let StatementResult::Query(query) = result else { panic!("not a query") };
-        let columns = Arc::clone(&query.columns);
-        let batches: Vec<_> = query.stream.try_collect().await?;
-        let mut rows = Vec::new();
-        for batch in batches {
-            for row in 0..batch.row_count() {
-                let cells = columns.iter().zip(batch.rows().columns()).map(|(column, array)| {
-                    format_cell(&column.data_type, array, row, chrono_tz::Tz::UTC)
-                        .unwrap_or("NULL".to_owned())
-                });
-                let cells: Vec<String> = cells.map(|cell| cell.trim().to_owned()).collect();
-                rows.push(format!("{} {}", batch.kind(row), cells.join(" ")));
-            }
-        }
-        Ok(rows)
-    })
-}
+use crate::support::session::{changelog, with_session};
 
 /// Makes a table of changes: lines of a kind and values as JSON.
 fn changes(columns: &str, lines: &str) -> String {
@@ -48,12 +20,12 @@ fn changes(columns: &str, lines: &str) -> String {
 }
 
 fn expect(script: &str, expected: &[&str]) {
-    assert_eq!(rows(script).unwrap(), expected, "{script}");
+    assert_eq!(changelog(script).unwrap(), expected, "{script}");
 }
 
 /// What a statement is refused with.
 fn refusal(script: &str) -> String {
-    rows(script).unwrap_err().message().to_owned()
+    changelog(script).unwrap_err().message().to_owned()
 }
 
 #[test]
@@ -124,8 +96,8 @@ fn point_46_nothing_is_outside_of_a_list_that_holds_null() {
         }
         left
     };
-    assert_eq!(fold(rows(&query("(1), (CAST(NULL AS INT))")).unwrap()), Vec::<String>::new());
-    assert_eq!(fold(rows(&query("(1)")).unwrap()), ["2"]);
+    assert_eq!(fold(changelog(&query("(1), (CAST(NULL AS INT))")).unwrap()), Vec::<String>::new());
+    assert_eq!(fold(changelog(&query("(1)")).unwrap()), ["2"]);
 }
 
 #[test]
@@ -220,21 +192,21 @@ fn point_65_nan_compares_with_nothing_and_zeros_are_equal() {
 fn point_66_nan_is_the_largest_in_an_order() {
     let d = doubles();
     let query = format!("{d} SELECT i, x FROM d ORDER BY x DESC, i LIMIT 2;");
-    let last: Vec<String> = rows(&query).unwrap();
+    let last: Vec<String> = changelog(&query).unwrap();
     assert_eq!(last[last.len() - 2..], ["-D 4 1.5", "+I 5 NaN"]);
 }
 
 #[test]
 fn point_67_groups_are_by_bits_with_one_nan() {
     let query = format!("{} SELECT COUNT(DISTINCT x) FROM d;", doubles());
-    assert_eq!(rows(&query).unwrap().last().unwrap(), "+U 4");
+    assert_eq!(changelog(&query).unwrap().last().unwrap(), "+U 4");
 }
 
 #[test]
 fn point_68_nan_is_the_largest_value() {
     // Flink differs: what it keeps depends on which came first.
     let query = format!("{} SELECT MAX(x), MIN(x) FROM d;", doubles());
-    let answer = rows(&query).unwrap();
+    let answer = changelog(&query).unwrap();
     assert_eq!(answer.first().unwrap(), "+I NaN NaN");
     assert_eq!(answer.last().unwrap(), "+U NaN -0.0");
 }
@@ -243,7 +215,7 @@ fn point_68_nan_is_the_largest_value() {
 fn point_69_join_keys_are_equal_by_bits() {
     let query =
         format!("{} SELECT l.i, r.i FROM d AS l JOIN d AS r ON l.x = r.x WHERE l.i < r.i;", doubles());
-    assert_eq!(rows(&query).unwrap(), ["+I 1 5"]);
+    assert_eq!(changelog(&query).unwrap(), ["+I 1 5"]);
 }
 
 #[test]
@@ -253,7 +225,7 @@ fn point_70_a_top_n_takes_nan_for_the_largest() {
         "{} SELECT i FROM (SELECT i, ROW_NUMBER() OVER (ORDER BY x DESC) AS n FROM d) WHERE n <= 2;",
         doubles()
     );
-    let answer = rows(&query).unwrap();
+    let answer = changelog(&query).unwrap();
     assert_eq!(answer.last().unwrap(), "+I 5");
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use arrow::array::RecordBatch;
 use chrono_tz::Tz;
-use futures::StreamExt;
+use futures::{StreamExt, TryStreamExt};
 use lakehead::changelog::RowKind;
 use lakehead::error::Result;
 use lakehead::schema::format_cell;
@@ -50,6 +50,26 @@ pub(crate) fn with_session<T, F: Future<Output = Result<T>>>(
             }
         }
         use_result(result).await
+    })
+}
+
+/// Runs a script and returns the rows of its last query, each with its kind, cells between blanks.
+pub(crate) fn changelog(script: &str) -> Result<Vec<String>> {
+    with_session(script, |result| async move {
+        let StatementResult::Query(query) = result else { panic!("not a query") };
+        let columns = Arc::clone(&query.columns);
+        let batches: Vec<_> = query.stream.try_collect().await?;
+        let mut rows = Vec::new();
+        for batch in batches {
+            for row in 0..batch.row_count() {
+                let cells = columns.iter().zip(batch.rows().columns()).map(|(column, array)| {
+                    format_cell(&column.data_type, array, row, Tz::UTC).unwrap_or("NULL".to_owned())
+                });
+                let cells: Vec<String> = cells.map(|cell| cell.trim().to_owned()).collect();
+                rows.push(format!("{} {}", batch.kind(row), cells.join(" ")));
+            }
+        }
+        Ok(rows)
     })
 }
 
